@@ -122,6 +122,18 @@ class Excess:
     groups: tuple[ExcessGroup, ...]
 
     @property
+    def mean(self) -> float:
+        """Mean excess as a share of the prediction, over all experiments: 0 for those that do not exceed."""
+        total = sum(slow.excess for group in self.groups for slow in group.exceeding)
+        return total / self.experiments if self.experiments else 0.0
+
+    @property
+    def median(self) -> float:
+        """Median excess of the experiments that exceed; 0 where none does."""
+        excesses = [slow.excess for group in self.groups for slow in group.exceeding]
+        return statistics.median(excesses) if excesses else 0.0
+
+    @property
     def exceeding(self) -> int:
         """How many experiments exceed their prediction."""
         return sum(len(group.exceeding) for group in self.groups)

@@ -27,6 +27,15 @@ PROCESSORS = tuple(name for name in TOOL_NAMES if not name.startswith(("Cortex",
 
 _SAME_CORE = {"emeraldrapids": "sapphirerapids", "raptorlake": "alderlake"}
 """An older name in LLVM of the same core or a very similar one, for releases that lack the newer."""
+_OLDER = {
+    "Zen 5": "Zen 4",
+    "Zen 4": "Zen 3",
+    "Zen 3": "Zen 2",
+    "Golden Cove": "Ice Lake-SP",
+    "Raptor Cove": "Golden Cove",
+    "Neoverse N1": "Cortex-A76",
+}
+"""The core before, of the same vendor: what people ask a tool about that does not know theirs yet."""
 _OPTION = {"llvm-mca": "cpu", "osaca": "arch", "uica": "arch", "iaca": "arch", "facile": "arch"}
 """The option in which a kind of predictor takes its processor."""
 
@@ -46,6 +55,14 @@ def names_of_processor(kind: str, processor: str) -> tuple[str, ...]:
     else:
         known = (UICA_NAMES.get(names.llvm, ""),)
     return tuple(filter(None, known))
+
+
+def names_of_older(kind: str, processor: str) -> tuple[str, ...]:
+    """Names of the cores before a processor in a kind of predictor, the nearest first; () without any."""
+    names: list[str] = []
+    while processor := _OLDER.get(processor, ""):
+        names += names_of_processor(kind, processor)
+    return tuple(names)
 
 
 def processors_named(kind: str, name: str) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from django.db.models import F, QuerySet
 
 from inference.core.evaluator import ThroughputModel, predicted_cycles
 from inference.core.experiment import Measured
+from inference.core.judging.accuracy import AccuracyJudgement, OtherCore, scores_judgement
 from inference.core.judging.sheet import compared
 from inference.core.metrics import Residuals, SchemeError, Scores, Unit, score
 from inference.core.protocols import Json
@@ -27,6 +28,7 @@ from inference.figures.heatmap import HeatMap, heat_map
 from inference.formats.problems import ExchangeError
 from inference.models import Evaluation, ExperimentSet, Measurement, PortMapping, ResourceMapping, Run
 from inference.storage.errors import UnknownNameError
+from inference.storage.instruction_sets import core_name
 from inference.storage.listing import schemes_from, schemes_json
 from inference.storage.mappings import load_model
 from inference.storage.recorded import held_out_rows
@@ -208,14 +210,46 @@ def _require_same_isa(row: PortMapping | ResourceMapping, source: ExperimentSet)
 
 def evaluations_of(mapping: PortMapping | ResourceMapping) -> QuerySet[Evaluation]:
     """Evaluations of a mapping without heat maps, those on held-out experiments first."""
-    rows = mapping.evaluations.select_related("experiment_set", "held_out_by").defer("heat_map")
+    rows = mapping.evaluations.select_related("experiment_set__machine__isa", "held_out_by")
+    rows = rows.defer("heat_map")
     return rows.order_by(F("held_out_by").desc(nulls_last=True), "experiment_set__name", "unit")
 
 
 def evaluations_on(experiment_set: ExperimentSet) -> QuerySet[Evaluation]:
     """Evaluations on a set without heat maps, the most accurate mapping first."""
-    rows = experiment_set.evaluations.select_related("mapping", "resource_mapping").defer("heat_map")
+    related = ("mapping__machine__isa", "resource_mapping__machine__isa", "experiment_set__machine__isa")
+    rows = experiment_set.evaluations.select_related(*related).defer("heat_map")
     return rows.order_by("unit", "mape")
+
+
+def other_core(row: PortMapping | ResourceMapping, measured: ExperimentSet | None) -> OtherCore | None:
+    """The cores of a mapping and of a set that is measured on another one; None where they may be the same.
+
+    `measured`: None for experiments that the mapping's own run held out.
+    """
+    if measured is None:
+        return None
+    predicted, there = core_name(row), core_name(measured)
+    return OtherCore(there, predicted) if predicted and there and predicted != there else None
+
+
+def judgement_of(
+    evaluation: Evaluation, row: PortMapping | ResourceMapping | None = None
+) -> AccuracyJudgement | OtherCore:
+    """How good a mapping is by an evaluation; `row`: the evaluated mapping, where it is loaded already.
+
+    Lists select `mapping__machine__isa` and `experiment_set__machine__isa`, so that this makes no query.
+    """
+    row = row or evaluation.predictor
+    dataset = evaluation.experiment_set
+    other = other_core(row, dataset)
+    if other is not None:
+        return other
+    scores = Scores(evaluation.n, evaluation.mape, evaluation.pearson, evaluation.kendall)
+    read = evaluation.n + evaluation.skipped
+    is_known = dataset is None or core_name(dataset)
+    doubt = "" if is_known else "on which CPU it was measured is not recorded: it may be another one"
+    return scores_judgement(scores, "experiments", evaluation.n / read if read else 0.0, doubt)
 
 
 def evaluated_chunks(evaluation: Evaluation) -> Iterator[Chunk]:

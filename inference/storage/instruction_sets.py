@@ -23,7 +23,7 @@ from inference.isa.microarchitecture import Microarchitecture
 from inference.isa.names import SchemeNames
 from inference.isa.scheme import Features, Scheme
 from inference.isa.targets import DEFAULT, code_target, target_of, targets
-from inference.models import ISA, InstructionScheme, Machine
+from inference.models import ISA, ExperimentSet, InstructionScheme, Machine, PortMapping, ResourceMapping
 from inference.storage.names import check_name_free
 from inference.storage.rows import BATCH, portions, scheme_ids
 
@@ -44,9 +44,24 @@ def of_isa(isa: str) -> Q:
     return named | Q(config__isa__isnull=True) if isa == DEFAULT else named
 
 
+CORE = "core"
+"""Key of an imported set's `making`, and of an imported mapping's `report`."""
+
+
 def core_of(machine: Machine) -> Microarchitecture | None:
     """The documented core of a machine, None where unknown."""
     return code_target(machine.isa.name).schemes.core_of(machine.facts)
+
+
+def core_name(row: ExperimentSet | PortMapping | ResourceMapping) -> str:
+    """The core that a set or mapping is of: that of its machine, else as its import states; "" if unknown."""
+    if row.machine is not None:
+        core = core_of(row.machine)
+        return "" if core is None else core.name
+    if isinstance(row, ExperimentSet):
+        return str(row.making.get(CORE, ""))
+    # Lists defer the report, which is large, and select this part of it.
+    return str((row.stated_core if hasattr(row, "stated_core") else row.report.get(CORE)) or "")
 
 
 NOT_IN_SOURCE = "the source no longer has this scheme"

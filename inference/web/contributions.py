@@ -35,9 +35,13 @@ class PanelPlace(StrEnum):
     BELOW_MAPPING = "below a mapping"  # on all tabs; `MappingSubject`
     RESOURCE_MAPPING = "resource mapping"  # tabs; `library.resources.query.ResourceMappingSubject`
     MACHINE = "machine"  # results of measuring it; `Machine`
+    CORE_MODEL = "core model"  # top of the page; `StoredCoreModel`, unsaved for a recorded core
     SCHEME = "scheme"  # `InstructionScheme`
+    INSTRUCTION = "instruction"  # `library.instruction.query.InstructionCard`
     PREDICTORS = "predictors"  # below the list; None
     BLOCK_SET = "block set"  # tabs; `asking.block_sets.query.BlockSetView`
+    BLOCK_SET_TOP = "top of a block set"  # on all tabs; `BlockSetView`
+    PROGRAM = "program"  # top of the page of an uploaded program; `Upload`
     BLOCK = "shown block"  # `asking.questions.query.QuestionBlock`
 
 

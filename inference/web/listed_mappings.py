@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet
 from django.urls import reverse
 
+from inference.core.judging.accuracy import AccuracyJudgement, OtherCore
 from inference.models import Evaluation, PortMapping, ResourceMapping
-from inference.storage.evaluations import evaluations_of
+from inference.storage.evaluations import evaluations_of, judgement_of
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,19 @@ class ListedMapping:
         return source_label(self.evaluation) if self.evaluation else ""
 
     @property
+    def judgement(self) -> AccuracyJudgement | OtherCore | None:
+        return judgement_of(self.evaluation, self.mapping) if self.evaluation else None
+
+    @property
     def url(self) -> str:
         return evaluation_url(self.evaluation) if self.evaluation else ""
 
 
-def listed_mappings(rows: Sequence[Any], evaluations: QuerySet[Evaluation]) -> list[ListedMapping]:
+def listed_mappings(rows: Iterable[Any]) -> list[ListedMapping]:
     """Join rows that have an `evaluation_id` with their evaluations (one query)."""
-    by_id = evaluations.in_bulk([row.evaluation_id for row in rows if row.evaluation_id])
+    rows = list(rows)
+    evaluations = Evaluation.objects.select_related("experiment_set__machine__isa", "held_out_by")
+    by_id = evaluations.defer("heat_map").in_bulk([row.evaluation_id for row in rows if row.evaluation_id])
     return [ListedMapping(row, by_id.get(row.evaluation_id)) for row in rows]
 
 
@@ -44,10 +50,11 @@ def source_label(evaluation: Evaluation) -> str:
     return "held out" if run is None else f"held out by {run.name}"
 
 
-def best_score(row: PortMapping | ResourceMapping) -> tuple[float | None, str, str] | None:
-    """(MAPE in per cent, measurements, address) of the best evaluation in cycles; None without one."""
-    best = evaluations_of(row).filter(unit="cycles").first()
-    return None if best is None else (best.mape, source_label(best), evaluation_url(best))
+def best_score(row: PortMapping | ResourceMapping) -> ListedMapping | None:
+    """A mapping with the best evaluation in cycles; None without one."""
+    rows = [ListedMapping(row, evaluation) for evaluation in evaluations_of(row).filter(unit="cycles")]
+    own = (listed for listed in rows if not isinstance(listed.judgement, OtherCore))
+    return next(own, rows[0] if rows else None)
 
 
 def evaluation_url(evaluation: Evaluation) -> str:

@@ -23,9 +23,10 @@ from inference.core.mapping import Uops, ports_in
 from inference.figures import colours
 from inference.formats import quoting
 from inference.isa.targets import DEFAULT
-from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping
+from inference.models import ISA, ExperimentSet, Machine, PortMapping, ResourceMapping
 from inference.runs.kinds import label_of
 from inference.storage.instruction_sets import code_isa
+from inference.storage.result_names import machine_label
 
 register = template.Library()
 
@@ -55,6 +56,12 @@ _ACCESS = re.compile(r"^(?P<what>.*?)(?P<width>\[[^][]*\])?(?P<access>:[A-Za-z]+
 @register.filter
 def kind_label(kind: str) -> str:
     return label_of(kind)
+
+
+@register.filter
+def machine(row: Machine) -> str:
+    """Zen 5 (AMD EPYC 9R14), this computer."""
+    return machine_label(row)
 
 
 @register.simple_block_tag(takes_context=True)
@@ -164,16 +171,6 @@ def uops(pairs: Uops, ports: Sequence[str], *, aligned: bool = False) -> dict[st
         return {"aligned": placed, "uops": placed}
     named = [(count, [(index % COLOURS, ports[index]) for index in ports_in(mask)]) for mask, count in pairs]
     return {"uops": named}
-
-
-@register.inclusion_tag("partials/uop_lanes.html")
-def uop_lanes(pairs: Uops, ports: Sequence[str]) -> dict[str, object]:
-    """Return µops as lines with a fixed position for every port, used or not."""
-    lanes = [
-        (count, [(index % COLOURS, name, bool(mask >> index & 1)) for index, name in enumerate(ports)])
-        for mask, count in pairs
-    ]
-    return {"lanes": lanes, "wide": any(len(name) > 2 for name in ports)}
 
 
 @register.filter

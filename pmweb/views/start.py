@@ -23,6 +23,7 @@ from inference.features.machines.machines.query import (
 )
 from inference.models import ExperimentSet, Machine, PortMapping, Run, StoredCoreModel
 from inference.storage.instruction_sets import core_of
+from inference.web.listed_mappings import ListedMapping, listed_mappings
 
 NEWEST = 6  # rows of each list
 COMPARISONS = ("judge", "comparison")
@@ -213,8 +214,8 @@ class SiteOverview:
         return list(Run.objects.defer("config", "result").order_by(finished, "-id")[:NEWEST])
 
     @cached_property
-    def mappings(self) -> list[PortMapping]:
-        return list(port_mappings().order_by("-id")[:NEWEST])
+    def mappings(self) -> list[ListedMapping]:
+        return listed_mappings(port_mappings().order_by("-id")[:NEWEST])
 
     @cached_property
     def sets(self) -> list[ExperimentSet]:

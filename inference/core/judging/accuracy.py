@@ -6,7 +6,9 @@ tool.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -16,6 +18,7 @@ import numpy as np
 
 from inference.core.judging.agreement import Agreement, agreement
 from inference.core.judging.sheet import ALL_ITEMS, AnswerSheet, ItemSelection
+from inference.core.metrics import Scores
 from inference.core.tables import Bools, Floats
 
 MAX_QUARTILE_DISTANCE = 3.0
@@ -139,9 +142,13 @@ class AccuracyJudgement:
     reasons: tuple[str, ...]
 
     @property
+    def word(self) -> str:
+        return self.grade.value
+
+    @property
     def text(self) -> str:
         """`good: off by 1.2 % …`."""
-        return f"{self.grade}: {'; '.join(self.reasons)}"
+        return f"{self.word}: {'; '.join(self.reasons)}"
 
     def as_json(self) -> dict[str, Any]:
         return {"grade": self.grade.value, "reasons": list(self.reasons)}
@@ -149,6 +156,30 @@ class AccuracyJudgement:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         return cls(Grade(data["grade"]), tuple(data["reasons"]))
+
+
+@dataclass(frozen=True)
+class OtherCore:
+    """In place of a judgement: the measurements are of another core than the predictor, so that their errors
+    say nothing of it.
+    """
+
+    measured: str
+    predicted: str
+
+    grade = None
+    word = "not judged"
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        return (f"measurements of another core ({self.measured}); the predictor is of {self.predicted}",)
+
+    @property
+    def text(self) -> str:
+        return f"{self.word}: {self.reasons[0]}"
+
+    def as_json(self) -> dict[str, Any]:
+        return {"grade": None, "reasons": list(self.reasons)}
 
 
 def accuracy_judgement(figures: AccuracyFigures, noun: str = "items") -> AccuracyJudgement:
@@ -161,6 +192,40 @@ def accuracy_judgement(figures: AccuracyFigures, noun: str = "items") -> Accurac
         max((grade for grade, _ in limits), key=_ORDER.index),
         tuple(reason for _, reason in limits if reason),
     )
+
+
+def scores_judgement(
+    scores: Scores, noun: str = "items", coverage: float = 1.0, doubt: str = ""
+) -> AccuracyJudgement:
+    """The grade of scores alone, without repeated measurements or tools to compare them with.
+
+    `doubt`: another cause that large errors may have, added to the reasons where there are such.
+    """
+    judgement = accuracy_judgement(AccuracyFigures(Agreement(scores), coverage), noun)
+    if doubt and judgement.grade in (Grade.DOUBTFUL, Grade.WRONG):
+        return AccuracyJudgement(judgement.grade, (*judgement.reasons, doubt))
+    return judgement
+
+
+def grade_order(verdict: AccuracyJudgement | OtherCore | None, mape: float | None) -> tuple[int, float]:
+    """A sort key: good predictors first, of equal ones the nearest first; those not judged are last."""
+    grade = None if verdict is None else verdict.grade
+    return len(_ORDER) if grade is None else _ORDER.index(grade), math.inf if mape is None else mape
+
+
+def verdict_summary(verdicts: Sequence[AccuracyJudgement | OtherCore], noun: str = "predictor") -> str:
+    """How many predictors have which grade, as a sentence; "" for none.
+
+    >>> good, wrong = AccuracyJudgement(Grade.GOOD, ()), AccuracyJudgement(Grade.WRONG, ())
+    >>> verdict_summary([good, wrong, wrong, OtherCore("Zen 5", "Zen 4")])
+    'Of 4 predictors, 1 is good, 2 are wrong, 1 is not judged.'
+    """
+    counts = Counter(verdict.word for verdict in verdicts)
+    words = [word for word in (*(grade.value for grade in Grade), OtherCore.word) if counts[word]]
+    if len(verdicts) == 1:
+        return f"The only {noun} is {words[0]}."
+    parts = [f"{counts[word]} {'is' if counts[word] == 1 else 'are'} {word}" for word in words]
+    return f"Of {len(verdicts)} {noun}s, {', '.join(parts)}." if parts else ""
 
 
 def _limits(figures: AccuracyFigures, mape: float, noun: str) -> Iterator[tuple[Grade, str]]:

@@ -154,7 +154,7 @@ def measurements_json(page_rows: Sequence[Measurement]) -> list[dict[str, Any]]:
 class AccuracyJudgementOut(Schema):
     """A grade of predictions, compared with the repeatability of measurements and with published tools."""
 
-    grade: Grade
+    grade: Grade | None
     reasons: list[str] = Field(examples=[["off by 4.8 % on average, median 0.9 %, on 398 blocks"]])
 
 

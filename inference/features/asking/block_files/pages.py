@@ -40,6 +40,7 @@ from inference.models.named import Named
 from inference.runs.errors import LimitError, RunsError
 from inference.runs.lifecycle import submit
 from inference.storage.names import free_name
+from inference.web.contributions import PanelPlace, rendered_panels
 from inference.web.request_fields import form_page, start_run
 from inference.web.validation import number_parameter
 
@@ -166,6 +167,7 @@ def _program(request: HttpRequest, upload: Any) -> HttpResponse:
         "listed": MAX_LISTED,
         "which": request.POST.get("which", "all"),
     }
+    context["panels"] = rendered_panels(request, PanelPlace.PROGRAM, upload)
     refused = search.errors or choose.errors
     return render(
         request, "inference/block_files/loops/program.html", context, status=400 if refused else 200

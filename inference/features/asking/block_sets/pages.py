@@ -34,7 +34,7 @@ from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.predictors.answer_arrays import outlying_answers
 from inference.predictors.protocol import Answer
 from inference.storage.block_sets import export
-from inference.web.contributions import PanelPlace, panels_of
+from inference.web.contributions import PanelPlace, panels_of, rendered_panels
 from inference.web.file_answers import streamed_table
 from inference.web.naming import naming_paths
 from inference.web.paging import Order, Page, list_page
@@ -88,6 +88,7 @@ def block_set(request: HttpRequest, pk: int) -> HttpResponse:
         "tab": tab,
         "tab_template": panels[tab].template if tab in panels else f"inference/block_sets/tab_{tab}.html",
     }
+    context["top"] = rendered_panels(request, PanelPlace.BLOCK_SET_TOP, subject)
     if tab in panels:
         context |= panels[tab].context(request, subject) or {}
     else:

@@ -1,8 +1,18 @@
 """Accuracy checks: measure blocks of a set on a machine, and score everything that predicts them."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, Lane, RunKind
-from inference.web.contributions import MenuEntry, MenuPlace
+from inference.web.contributions import MenuEntry, MenuPlace, PagePanel, PanelPlace
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from inference.models import StoredCoreModel, Upload
+    from inference.web.contributions import Context
 
 
 def _job() -> Job:
@@ -17,6 +27,27 @@ def _presentation() -> KindPresentation:
 
     return KindPresentation(words=check_description, outcomes=comparisons_of)
 
+
+def _verdict(request: HttpRequest, row: StoredCoreModel) -> Context:
+    from inference.features.judging.accuracy_checks.core_verdict import verdict_context  # noqa: PLC0415  pages load it
+
+    return verdict_context(request, row)
+
+
+def _program(request: HttpRequest, upload: Upload) -> Context | None:
+    from inference.features.judging.accuracy_checks.pages import program_context  # noqa: PLC0415  pages load it
+
+    return program_context(upload)
+
+
+PANELS = (
+    PagePanel(
+        PanelPlace.PROGRAM, "judge", "Judge tools", "inference/accuracy_checks/of_program.html", _program
+    ),
+    PagePanel(
+        PanelPlace.CORE_MODEL, "verdict", "Accuracy", "inference/accuracy_checks/of_core_model.html", _verdict
+    ),
+)
 
 KINDS = (
     RunKind(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from inference.core.events import Log
@@ -15,17 +16,20 @@ from inference.features.judging.accuracy_checks.request import (
     default_predictors,
     read_config,
 )
+from inference.features.judging.engine.item_answers import report_progress
 from inference.features.judging.engine.judge_jobs import JudgeJob
-from inference.features.judging.engine.new_blocks import sampled_blocks
+from inference.features.judging.engine.new_blocks import NewBlocks, blocks_of_loops, sampled_blocks
 from inference.features.judging.engine.request import JudgeConfig
 from inference.features.judging.engine.sources import ComparisonColumn, SourceKind
-from inference.models import BasicBlockSet, Machine, Predictor
+from inference.formats.block_files import LoopFilter, find_loops
+from inference.models import BasicBlockSet, Machine, Predictor, Upload
 from inference.predictors import machine as measuring
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import JobError
 from inference.runs.kinds import Store, Task
+from inference.runs.request import needed_row
 from inference.storage.instruction_sets import code_isa
-from inference.storage.result_names import processor_name, result_name, row_names
+from inference.storage.result_names import file_name, processor_name, result_name, row_names
 
 
 class AccuracyCheckJob(JudgeJob):
@@ -35,21 +39,20 @@ class AccuracyCheckJob(JudgeJob):
         return read_config(config).as_json()
 
     def default_name(self, config: Json) -> str:
-        (blocks,) = row_names(BasicBlockSet, [config["block_set"]])
+        upload = config.get("upload")
+        blocks = file_name(upload) if upload else row_names(BasicBlockSet, [config["block_set"]])[0]
         return result_name(processor_name(config["machine"]), "accuracy", blocks)
 
     def work(self, task: Task) -> Store:
         config = AccuracyCheckConfig.from_stored(task.run.config)
         machine = Machine.objects.filter(pk=config.machine).select_related("isa").first()
-        source = BasicBlockSet.objects.filter(pk=config.block_set).select_related("isa").first()
-        if machine is None or source is None:
-            noun = "machine" if machine is None else "basic-block set"
-            raise JobError(f"the {noun} that this run needs has been deleted")
+        if machine is None:
+            raise JobError("the machine that this run needs has been deleted")
         predictors, unasked = _predictors(machine, config)
         for name, reason in unasked.items():
             task.reporter.emit(Log("warning", f"{name} is left out: {reason}"))
         described = JudgeConfig.model_construct(
-            block_set=source.pk,
+            block_set=config.block_set,
             sources=[f"{SourceKind.PREDICTOR}:{row.pk}" for row in predictors],
             against=f"{SourceKind.PREDICTOR}:{_measuring(machine, config.mode).pk}",
             most=config.blocks,
@@ -57,15 +60,39 @@ class AccuracyCheckJob(JudgeJob):
             mode=config.mode,
             rounds=config.rounds,
         )
-        reader = sampled_blocks(task, source, described)
+        reader, source = _reader(task, config, described, machine)
 
         def facts(sheet: AnswerSheet, columns: Sequence[ComparisonColumn]) -> Json:
-            check = check_of_sheet(sheet, columns, reader.codes, code_isa(source.isa))
-            own = {"machine": machine.name, "source": source.name, "mode": config.mode}
+            check = check_of_sheet(sheet, columns, reader.codes, code_isa(reader.row.isa))
+            own = {"machine": machine.name, "source": source, "mode": config.mode}
             check = {**own, "rounds": config.rounds, **check, "unasked": {**unasked, **check["unasked"]}}
-            return {"name": f"accuracy on {machine.name}", "source": source.pk, "check": check}
+            return {"name": f"accuracy on {machine.name}", "source": config.block_set, "check": check}
 
         return self.compare(task, described, reader, facts)
+
+
+def _reader(
+    task: Task, config: AccuracyCheckConfig, described: JudgeConfig, machine: Machine
+) -> tuple[NewBlocks, str]:
+    """The blocks to measure, and the name of what they are from.
+
+    Raises `JobError` if that has been deleted or has no loop, and `ExchangeError` if it cannot be read.
+    """
+    if config.block_set is not None:
+        sets = BasicBlockSet.objects.select_related("isa")
+        source = needed_row(sets, config.block_set, "basic-block set")
+        return sampled_blocks(task, source, described), source.name
+    upload = needed_row(Upload, config.upload, "uploaded file")
+    began = time.monotonic()
+    loops = find_loops(
+        bytes(upload.content),
+        upload.file_name,
+        LoopFilter(),
+        report=lambda done, total: report_progress(task, "read", done, total, "bytes", began),
+    )
+    if not loops.loops:
+        raise JobError("\n".join([f"{upload.file_name} has no loop to measure", *loops.lines()]))
+    return blocks_of_loops(task, loops, upload.file_name, machine.isa, described), upload.file_name
 
 
 def _predictors(machine: Machine, config: AccuracyCheckConfig) -> tuple[list[Predictor], dict[str, str]]:

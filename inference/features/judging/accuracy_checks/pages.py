@@ -1,11 +1,14 @@
-"""The former URLs of accuracy checks, which redirect to pages of comparisons."""
+"""The button that checks a core model, and the former URLs of accuracy checks, which redirect."""
 
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import path
+from django.views.decorators.http import require_POST
 
+from inference.features.asking.predictors.kinds import MEASURING
+from inference.features.judging.accuracy_checks.core_verdict import CHECKED_BLOCKS
 from inference.features.judging.accuracy_checks.query import check_of
 from inference.features.judging.accuracy_checks.request import KIND
 from inference.features.judging.engine.addresses import (
@@ -15,10 +18,16 @@ from inference.features.judging.engine.addresses import (
     redirecting_to_list,
 )
 from inference.features.judging.engine.tables import check_table
+from inference.features.library.uploads.query import waiting_uploads
 from inference.formats.quoting import csv_text
-from inference.models import Run
+from inference.isa.targets import DEFAULT
+from inference.measuring.blocks import LOOP
+from inference.models import Machine, Run, StoredCoreModel, Upload
+from inference.runs.machines.facts import obstacle_to_measuring
+from inference.web.contributions import Context
 from inference.web.file_answers import table_answer
-from inference.web.validation import number_parameter
+from inference.web.request_fields import NOT_STARTED, start_run
+from inference.web.validation import number_parameter, parse_int, row_id_or_none
 
 
 def accuracy_check_csv(request: HttpRequest, pk: int) -> HttpResponse:
@@ -45,7 +54,53 @@ def _form_fields(request: HttpRequest) -> dict[str, QueryValue]:
     }
 
 
+@require_POST
+def check_core_model(request: HttpRequest, pk: int) -> HttpResponse:
+    """Start a check of a core model on blocks that its machine measures, and show the run."""
+    row = get_object_or_404(StoredCoreModel, pk=pk)
+    block_set = parse_int(request.POST.get("block_set", ""), "block_set")
+    config = {"machine": row.machine_id, "block_set": block_set, "blocks": CHECKED_BLOCKS}
+    run = start_run(request, KIND, config, lead=NOT_STARTED)
+    return redirect("core-model", pk) if run is None else redirect("run", run.pk)
+
+
+PROGRAM_BLOCKS, PROGRAM_ROUNDS = 200, 3
+"""The check of a program: different loops at most, and measurements of each: some minutes."""
+
+
+def program_context(upload: Upload) -> Context:
+    """The machines that can measure the loops of a program, and its newest check."""
+    rows = Machine.objects.filter(isa__name=DEFAULT, kind__in=MEASURING).select_related("isa")
+    obstacles = {machine: obstacle_to_measuring(machine) for machine in rows.order_by("-local", "name")}
+    return {
+        "upload": upload,
+        "machines": [machine for machine, obstacle in obstacles.items() if not obstacle],
+        "obstacles": [obstacle for obstacle in obstacles.values() if obstacle],
+        "check": Run.objects.filter(kind=KIND, config__upload=upload.pk).order_by("-pk").first(),
+        "most": PROGRAM_BLOCKS,
+    }
+
+
+@require_POST
+def program_judge(request: HttpRequest, pk: int) -> HttpResponse:
+    """Start the run that measures the loops of an uploaded program on the posted machine, and scores all
+    predictors on them.
+    """
+    upload = get_object_or_404(waiting_uploads(), pk=pk)
+    config = {
+        "machine": row_id_or_none(request.POST.get("machine", "")),
+        "upload": upload.pk,
+        "mode": LOOP,
+        "blocks": PROGRAM_BLOCKS,
+        "rounds": PROGRAM_ROUNDS,
+    }
+    run = start_run(request, KIND, config)
+    return redirect("anica-loops", upload.pk) if run is None else redirect("comparison", run.pk)
+
+
 urlpatterns = [
+    path("uploads/<int:pk>/judge/", program_judge, name="program-judge"),
+    path("core-models/<int:pk>/check/", check_core_model, name="core-model-check"),
     path("accuracy/", redirecting_to_list(KIND), name="accuracy-checks"),
     path("accuracy/<int:pk>/", redirecting_to_comparison(KIND), name="accuracy-check"),
     path("accuracy/<int:pk>/scores.csv", accuracy_check_csv, name="accuracy-check-csv"),

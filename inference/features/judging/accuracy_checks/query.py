@@ -13,6 +13,7 @@ from inference.features.judging.engine.sources import ComparisonColumn
 from inference.features.running.runs.kind_presentation import DescriptionItem, links
 from inference.figures.heatmap import heat_map
 from inference.models import BasicBlockSet, Machine, Predictor, Run
+from inference.storage.result_names import file_name
 
 
 def check_of(run: Run) -> Json | None:
@@ -24,7 +25,12 @@ def check_description(run: Run) -> Iterator[DescriptionItem]:
     """The description of a run of kind `accuracy-check`, item by item."""
     config = run.config
     yield DescriptionItem("Machine", links=links(Machine, "machine", [config["machine"]]))
-    yield DescriptionItem("Basic-block set", links=links(BasicBlockSet, "block-set", [config["block_set"]]))
+    if config.get("upload"):
+        yield DescriptionItem("Loops of", file_name(config["upload"]) or "a file that has been deleted")
+    else:
+        yield DescriptionItem(
+            "Basic-block set", links=links(BasicBlockSet, "block-set", [config["block_set"]])
+        )
     yield DescriptionItem("Blocks", f"{config['blocks']:,} at most, seed {config['seed']}, {config['mode']}")
     names = (
         Predictor.objects.filter(pk__in=config["predictors"]).order_by("pk").values_list("name", flat=True)

@@ -19,20 +19,22 @@ from inference.features.asking.predictors.query import (
 )
 from inference.features.learning.core_model.query import usable_core_models
 from inference.measuring.blocks import MODES, UNROLLED
-from inference.models import Machine, Predictor
+from inference.models import Machine, Predictor, Upload
 from inference.predictors import core_model, mapping, nanobench
+from inference.predictors.processor_names import names_of_older, processor_option
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import ConfigError
 from inference.runs.machines.facts import read_block_machine
-from inference.runs.request import AllowedTexts, RunRequest, read_rows
+from inference.runs.request import AllowedTexts, RunRequest, read_row, read_rows
 
 KIND = "accuracy-check"
 MAX_PREDICTORS = 20
+MIN_BLOCKS = 10
 
 
 class AccuracyCheckConfig(RunRequest):
     """`machine`, `block_set` and `predictors` are ids; without predictors, all that fit the machine are
-    asked.
+    asked. In place of a set, `upload` is the id of a program whose loops are measured.
 
     `seed` samples `blocks` of the set, all of a smaller one. `mode`: that of the measurements and
     predictions. All blocks are measured `rounds` times, one round after the other, and once more.
@@ -40,9 +42,10 @@ class AccuracyCheckConfig(RunRequest):
 
     noun = "an accuracy check"
     machine: int
-    block_set: int
+    block_set: int | None = None
+    upload: int | None = None
     blocks: Annotated[
-        int, Field(ge=10, le=5000, description="Largest number of blocks, sampled from the set.")
+        int, Field(ge=MIN_BLOCKS, le=5000, description="Largest number of blocks, sampled from the set.")
     ] = 500
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 1
     mode: Annotated[str, AllowedTexts(MODES)] = UNROLLED
@@ -56,9 +59,16 @@ def read_config(description: Json) -> AccuracyCheckConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
     config = AccuracyCheckConfig.read(description)
     read_block_machine(config.machine)
-    block_set = read_set(config.block_set)
-    if not block_set.size:
-        raise ConfigError(f"block_set: {block_set.name!r} has no blocks")
+    if (config.block_set is None) == (config.upload is None):
+        raise ConfigError(
+            "block_set: the blocks are those of a set or the loops of an upload: name one of them"
+        )
+    if config.block_set is not None:
+        block_set = read_set(config.block_set)
+        if not block_set.size:
+            raise ConfigError(f"block_set: {block_set.name!r} has no blocks")
+    else:
+        read_row(Upload.objects.defer("content"), "upload", config.upload, "uploaded file")
     rows = rows_in_mode(read_rows(Predictor, "predictors", config.predictors), config.mode)
     return config.model_copy(update={"predictors": [row.pk for row in rows]})
 
@@ -104,7 +114,16 @@ def _candidates(machine: Machine) -> Iterator[tuple[str, list[tuple[str, Json]]]
         if kind.name != nanobench.KIND:  # nanoBench measures the site's computer
             for option in installed:
                 choices = options_for(kind.name, option.options, processor)
+                choices += _options_for_older(kind.name, option.options, processor)
                 yield f"{kind.title} {option.version}", [(kind.name, options) for options in choices]
+
+
+def _options_for_older(kind: str, options: Json, processor: str) -> list[Json]:
+    """Options for the cores before the processor, which the predictor's name then states."""
+    option = processor_option(kind)
+    if not option or option in options:
+        return []
+    return [{**options, option: name} for name in names_of_older(kind, processor)]
 
 
 def _first_usable(choices: Sequence[tuple[str, Json]], mode: str) -> tuple[Predictor | None, str]:

@@ -48,6 +48,13 @@ def _tab(request: HttpRequest, subject: BlockSetView) -> Context:
     return accuracy_tab(request, subject.row, subject.columns)
 
 
+def _top(request: HttpRequest, subject: BlockSetView) -> Context | None:
+    from inference.features.judging.column_accuracy.pages import top_context  # noqa: PLC0415  pages load it, not every start
+
+    return top_context(request, subject)
+
+
 PANELS = (
+    PagePanel(PanelPlace.BLOCK_SET_TOP, "verdict", "Verdict", "inference/column_accuracy/top.html", _top),
     PagePanel(PanelPlace.BLOCK_SET, "accuracy", "Accuracy", "inference/column_accuracy/tab.html", _tab),
 )

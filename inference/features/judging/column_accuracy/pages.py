@@ -5,6 +5,7 @@ gate that compares the scores with an uploaded baseline.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -14,9 +15,16 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
+from inference.core.judging.accuracy import (
+    AccuracyJudgement,
+    grade_order,
+    scores_judgement,
+    verdict_summary,
+)
+from inference.core.metrics import Scores
 from inference.core.protocols import Json
-from inference.features.asking.block_sets.columns import column_named, usual_reference
-from inference.features.asking.block_sets.query import column_names, columns_of, set_item
+from inference.features.asking.block_sets.columns import column_named, is_measured, usual_reference
+from inference.features.asking.block_sets.query import BlockSetView, column_names, columns_of, set_item
 from inference.features.asking.predictors.query import different_processors
 from inference.features.judging.column_accuracy.accuracy import KIND, baseline_of, known_accuracy
 from inference.features.judging.engine.gate import (
@@ -47,6 +55,52 @@ def accuracy_tab(request: HttpRequest, row: BasicBlockSet, columns: list[BlockCo
     if known.accuracy is None:
         return context
     return context | {"accuracy": known.accuracy, **page_cells(columns_table(known.accuracy))}
+
+
+FULL_BAR = 50.0
+"""The MAPE in per cent that fills a bar."""
+
+
+@dataclass(frozen=True)
+class JudgedColumn:
+    """A column with its scores against the reference; `bar`: its length in per cent."""
+
+    name: str
+    scores: Scores
+    judgement: AccuracyJudgement
+
+    @property
+    def bar(self) -> float:
+        return 0.0 if self.scores.mape is None else min(100.0, 100 * self.scores.mape / FULL_BAR)
+
+
+def judged_columns(accuracy: Json) -> list[JudgedColumn]:
+    """The columns of a result of `accuracy_of`, the best first."""
+    columns = []
+    for column in accuracy["columns"]:
+        scores = Scores(**column["scores"])
+        coverage = scores.n / accuracy["numbers"] if accuracy["numbers"] else 0.0
+        columns.append(JudgedColumn(column["name"], scores, scores_judgement(scores, "blocks", coverage)))
+    return sorted(columns, key=lambda column: grade_order(column.judgement, column.scores.mape))
+
+
+def top_context(_request: HttpRequest, subject: BlockSetView) -> dict[str, Any] | None:
+    """The verdicts on a set's columns; None before they have been compared."""
+    if len(subject.columns) < 2:
+        return None
+    reference = usual_reference(subject.columns)
+    accuracy = known_accuracy(subject.row, subject.columns, reference).accuracy
+    if accuracy is None or not accuracy["numbers"]:
+        return None
+    judged = judged_columns(accuracy)
+    return {
+        "reference": reference,
+        "numbers": accuracy["numbers"],
+        "judged": judged,
+        "is_measured": is_measured(reference),
+        "summary": verdict_summary([column.judgement for column in judged], "column"),
+        "full": round(FULL_BAR),
+    }
 
 
 def _column(columns: Sequence[BlockColumn], pk: int | None) -> BlockColumn | None:

@@ -8,6 +8,7 @@ how close a prediction can come.
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import closing
 from functools import cached_property
@@ -28,8 +29,9 @@ from inference.features.judging.engine.item_answers import (
 )
 from inference.features.judging.engine.request import JudgeConfig
 from inference.features.judging.engine.sources import AnswerSource, ComparisonColumn, SourceKind
+from inference.formats.block_files import ProgramLoops
 from inference.isa.blocks import mnemonics_of
-from inference.models import BasicBlockSet, BlockColumn, Predictor, Run
+from inference.models import ISA, BasicBlockSet, BlockColumn, Predictor, Run
 from inference.predictors.answer_arrays import column_of
 from inference.predictors.machine import MachineSettings
 from inference.predictors.protocol import Answer, PredictorError
@@ -95,6 +97,29 @@ def sampled_blocks(task: Task, source: BasicBlockSet, config: JudgeConfig) -> Ne
     ]
     name = f"{source.name}: {len(blocks):,} blocks measured"
     row = BasicBlockSet(name=name, isa=source.isa, source=f"measured by {task.run.name}"[:300])
+    return NewBlocks(task, row, config, blocks)
+
+
+def blocks_of_loops(
+    task: Task, loops: ProgramLoops, file_name: str, isa: ISA, config: JudgeConfig
+) -> NewBlocks:
+    """A sample of at most `config.most` different loops of a program, each weighted by all of its copies."""
+    weights: dict[bytes, float] = defaultdict(float)
+    for loop in loops.loops:
+        weights[loop.code] += loop.weight
+    first = {loop.code: loop for loop in reversed(loops.loops)}
+    codes = list(weights)
+    blocks = [
+        BlockToStore(
+            codes[place],
+            mnemonics_of(codes[place], code_isa(isa)),
+            weight=weights[codes[place]],
+            origin=first[codes[place]].origin(file_name),
+        )
+        for place in sample_places(len(codes), config.most, config.seed).tolist()
+    ]
+    row = BasicBlockSet(name=f"{file_name}: {len(blocks):,} loops measured", isa=isa)
+    row.source = f"{file_name}, {loops.kind}"[:300]
     return NewBlocks(task, row, config, blocks)
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from django.db.models import QuerySet
 
-from inference.core.judging.accuracy import AccuracyJudgement, ColumnRoles, column_verdict
+from inference.core.judging.accuracy import AccuracyJudgement, ColumnRoles, OtherCore, column_verdict
 from inference.core.judging.agreement import Agreement, SchemeBias, agreement
 from inference.core.judging.agreement import biases as biases_of
 from inference.core.judging.disagreement import DifferenceMetric
@@ -28,6 +28,7 @@ from inference.figures.length_maps import LengthMap, length_maps
 from inference.models import BasicBlock, ComparedColumn, Comparison, Measurement
 from inference.models.scheme_search import matching_texts
 from inference.storage.answer_sheets import biases_from, read_sheet
+from inference.storage.evaluations import other_core
 from inference.storage.rows import StoredMeasurement, measurements_of
 
 _CACHED_SHEETS = 2  # comparisons; one of 10^6 items takes 60 MB, and 8 MB per viewed source
@@ -57,16 +58,15 @@ FULL_COMPARISON = ComparisonPart()
 
 def comparison_rows() -> QuerySet[Comparison]:
     """All comparisons, with their arrays deferred."""
-    return Comparison.objects.select_related("run", "isa", "experiment_set", "block_set").defer(
-        "points", "table"
-    )
+    related = ("run", "isa", "experiment_set__machine__isa", "block_set")
+    return Comparison.objects.select_related(*related).defer("points", "table")
 
 
 def columns_of(row: Comparison) -> list[ComparedColumn]:
     """The columns of a comparison by position, with arrays and pictures deferred."""
     if row.unsaved is not None:
         return list(row.unsaved.columns)
-    related = ("mapping", "resource_mapping", "experiment_set", "predictor")
+    related = ("mapping__machine__isa", "resource_mapping__machine__isa", "experiment_set", "predictor")
     rows = row.columns.select_related(*related).order_by("position")
     return list(
         rows.defer(
@@ -214,14 +214,19 @@ def _agreement(key: SheetKey, position: int, part: ComparisonPart) -> Agreement:
 
 def verdict_of(
     columns: Sequence[ComparedColumn], column: ComparedColumn, part: ComparisonPart
-) -> AccuracyJudgement | None:
+) -> AccuracyJudgement | OtherCore | None:
     """The verdict on a column in cycles, relative to repeated measurements and published tools among the
     columns.
 
-    None if the part has no items.
+    None if the part has no items. A mapping is not judged by measurements of another core.
     """
     if not selected_count(column.comparison, part.selection):
         return None
+    mapping = column.mapping or column.resource_mapping
+    if mapping is not None and not column.comparison.against and part.against is None:
+        other = other_core(mapping, column.comparison.experiment_set)
+        if other is not None:
+            return other
     stored = column.summary.get("verdict")
     if stored is not None and part.is_all:
         return AccuracyJudgement.from_json(stored)

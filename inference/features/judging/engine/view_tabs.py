@@ -17,7 +17,7 @@ from django.utils.text import Truncator
 
 from inference.core.evaluator import predicted_cycles
 from inference.core.experiment import Experiment
-from inference.core.judging.accuracy import AccuracyJudgement
+from inference.core.judging.accuracy import AccuracyJudgement, OtherCore, grade_order, verdict_summary
 from inference.core.metrics import Scores, Unit
 from inference.core.misfits import CommonPart, common_part
 from inference.core.tables import ExperimentTable
@@ -77,7 +77,12 @@ class ScoreRow:
     url: str
     map_url: str
     strong: StrongBiases
-    verdict: AccuracyJudgement | None
+    verdict: AccuracyJudgement | OtherCore | None
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it measures the reference once more, which no prediction can be closer to."""
+        return bool(self.column.summary.get("repeats", self.column.kind == ComparedColumn.Kind.SET))
 
     @property
     def coverage(self) -> float | None:
@@ -172,7 +177,20 @@ def _scores(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
     ]
     errors = (line.scores.mape for line in lines if line.scores.mape is not None)
     small_maps = _small_maps(request, maps, part.unit)
-    return {"lines": lines, "least_error": min(errors, default=None), "panels": panels, **small_maps}
+    again = [line for line in lines if line.repeats]
+    judged = sorted(
+        (line for line in lines if line.verdict and not line.repeats),
+        key=lambda line: grade_order(line.verdict, line.scores.mape),
+    )
+    return {
+        "lines": lines,
+        "least_error": min(errors, default=None),
+        "judged": judged,
+        "summary": verdict_summary([line.verdict for line in judged if line.verdict]),
+        "again": again[0] if again else None,
+        "panels": panels,
+        **small_maps,
+    }
 
 
 def _tables(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:

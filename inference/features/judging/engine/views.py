@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from django.utils.http import urlencode
 
-from inference.core.judging.accuracy import AccuracyJudgement
+from inference.core.judging.accuracy import AccuracyJudgement, OtherCore
 from inference.core.judging.agreement import (
     Agreement,
     GroupErrors,
@@ -125,7 +125,7 @@ class _ScoredColumn(NamedTuple):
     column: ComparedColumn
     agreed: Agreement
     coverage: float | None
-    verdict: AccuracyJudgement | None
+    verdict: AccuracyJudgement | OtherCore | None
 
 
 def _scores(question: ViewQuestion) -> list[PublishedTable]:
@@ -157,7 +157,7 @@ def _scores(question: ViewQuestion) -> list[PublishedTable]:
             (number("Weighted MAPE (%)"), lambda row: row.agreed.weighted),
             (number("Pearson r", 3), lambda row: row.agreed.scores.pearson),
             (number("Kendall τ", 3), lambda row: row.agreed.scores.kendall),
-            (choice("Verdict"), lambda row: row.verdict.grade.value if row.verdict else None),
+            (choice("Verdict"), lambda row: row.verdict.word if row.verdict else None),
             (text("Why"), lambda row: "; ".join(row.verdict.reasons) if row.verdict else None),
         )
     ]

@@ -60,8 +60,9 @@ class ToolOut(Scores):
 class EvaluationInFull(EvaluationOut):
     """An evaluation with its heat map, and errors by length."""
 
-    judgement: AccuracyJudgementOut
-
+    judgement: AccuracyJudgementOut = Field(
+        description="`grade` is null where the set is known to be measured on another core."
+    )
     heat_map: HeatMapOut
     lengths: list[LengthErrorOut]
     tools: list[ToolOut]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib import messages
@@ -14,8 +14,11 @@ from django.urls import path, reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
+from inference.core.judging.accuracy import scores_judgement
 from inference.core.mapping import PortMapping as Value
-from inference.core.misfits import LABELS, MIN_EXCESS, Doubt, DoubtKind, Doubts
+from inference.core.mapping import ports_in
+from inference.core.metrics import Scores
+from inference.core.misfits import LABELS, MIN_EXCESS, Doubt, DoubtKind, Doubts, Excess, ExcessGroup
 from inference.features.judging.engine.excess_view import MAX_ITEMS, excess_in, excess_table, sets_for
 from inference.features.judging.engine.tables import Buttons, LinkedText, code, csv_of, page_cells
 from inference.features.judging.findings.conflicts import (
@@ -35,6 +38,7 @@ from inference.features.library.mappings.query import comparable
 from inference.figures.conflicts import conflict_figure
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet, InstructionScheme, PortMapping
+from inference.storage.evaluations import other_core
 from inference.storage.evidence import KEY as SEARCHED
 from inference.storage.rows import ids_of_schemes
 from inference.web.file_answers import file_answer, table_answer
@@ -44,6 +48,8 @@ from inference.web.validation import RequestError, number_parameter, read
 
 PAGE_SIZE = 25
 MAX_GROUPS = 25
+MAX_BARS = 8
+"""Groups in the picture; the table has more."""
 MAX_PAIRS = 60
 """Listed pairs of a scheme, or of two classes."""
 ADDRESS_NAMES = {"other": "with", "evaluation": "by"}
@@ -220,7 +226,38 @@ def excess_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[str
         f"{row.name}, cycles",
         lambda experiment: experiment_url(experiment, row.isa, row),
     )
-    return {**context, "excess": slow_groups, **page_cells(replace(table, rows=table.rows[:MAX_GROUPS]))}
+    judgement = other_core(row, chosen) or scores_judgement(
+        Scores(slow_groups.experiments, 100 * slow_groups.mean, None, None), "experiments"
+    )
+    context |= {"excess": slow_groups, "judgement": judgement if slow_groups.experiments else None}
+    context["bars"] = _excess_bars(slow_groups, value.ports)
+    return {**context, **page_cells(replace(table, rows=table.rows[:MAX_GROUPS]))}
+
+
+@dataclass(frozen=True)
+class ExcessBar:
+    """A group of experiments in the picture: `sets` of (index, name) of the ports that limit them; lengths in
+    per cent of the largest group.
+    """
+
+    group: ExcessGroup
+    sets: Sequence[Sequence[tuple[int, str]]]
+    width: float
+    longer: float
+
+
+def _excess_bars(slow_groups: Excess, ports: Sequence[str]) -> list[ExcessBar]:
+    groups = slow_groups.groups[:MAX_BARS]
+    largest = max((group.experiments for group in groups), default=1)
+    return [
+        ExcessBar(
+            group,
+            [[(index, ports[index]) for index in ports_in(mask)] for mask in group.port_sets],
+            100 * group.experiments / largest,
+            100 * len(group.exceeding) / largest,
+        )
+        for group in groups
+    ]
 
 
 def classes_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from inference.storage.rows import ids_of_schemes
 from inference.web.paging import Order, Page, page_of
 from inference.web.validation import choice_parameter
 
-PAGE = 100
+PAGE = 25
 LISTED_BREAKERS = 200
 """Maximum number of listed schemes that break a pattern."""
 
@@ -98,6 +98,8 @@ def explained_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[
     context = {
         "explained": explained,
         "counts": counts,
+        "characterised": counts.outcomes.get(SchemeFate.CHARACTERISED, 0),
+        "outcome_bar": _outcome_bar(counts),
         "counts_from": COUNTS.get(explained.counts_from, "") if explained else "",
         "blocking": _blocking(row, explained),
         "blocking_documented": False,
@@ -106,6 +108,17 @@ def explained_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[
         **_verdict_context(request, row, explained, counts),
     }
     return {**context, **_regularity_context(row, regularity_of(row))}
+
+
+def _outcome_bar(counts: Counts) -> list[tuple[VerdictFilter, float, float]]:
+    """(outcome, start, width) of each part of the bar, in per cent of the schemes with an outcome."""
+    choices = _choices(((fate.value, fate.value) for fate in SchemeFate), counts.outcomes)
+    total, start, parts = sum(choice.count for choice in choices), 0.0, []
+    for choice in choices:
+        width = 100 * choice.count / total
+        parts.append((choice, start, width))
+        start += width
+    return parts
 
 
 def _verdict_context(

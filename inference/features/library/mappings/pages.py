@@ -21,7 +21,7 @@ from inference.web.paging import Page, list_page
 from inference.web.validation import number_parameter
 
 Context = dict[str, Any]
-ROWS = PortMapping.objects.select_related("isa", "run", "machine")
+ROWS = PortMapping.objects.select_related("isa", "run", "machine__isa")
 
 
 def mapping(request: HttpRequest, pk: int) -> HttpResponse:
@@ -63,8 +63,7 @@ def mappings(request: HttpRequest) -> HttpResponse:
     on = number_parameter(request, "on")
 
     def context(page: Page[Any]) -> dict[str, Any]:
-        newest = Evaluation.objects.select_related("experiment_set", "held_out_by").defer("heat_map")
-        rows = listed_mappings(page.rows, newest)
+        rows = listed_mappings(page.rows)
         sources = {comparison_key(row.evaluation) for row in rows if row.evaluation}
         return {
             "rows": rows,

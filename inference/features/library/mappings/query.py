@@ -20,6 +20,7 @@ from django.db.models import (
     Value,
     When,
 )
+from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce
 
 from inference.core.experiment import Experiment
@@ -31,6 +32,7 @@ from inference.formats.problems import ExchangeError
 from inference.models import Evaluation, Measurement, PortMapping, PortUsage, ResourceMapping
 from inference.models.row_counts import row_count
 from inference.storage.export_values import own_sets
+from inference.storage.instruction_sets import CORE
 from inference.storage.mappings import load_mapping
 from inference.storage.rows import measurements_of
 from inference.web.paging import having_words
@@ -81,7 +83,7 @@ def port_mappings(text: str = "", on: int | None = None) -> QuerySet[PortMapping
     return (
         PortMapping.objects.filter(having_words(text))
         .defer("report")
-        .select_related("isa", "machine", "run")
+        .select_related("isa", "machine__isa", "run")
         .annotate(
             scheme_count=row_count(PortUsage.objects.all(), "mapping", "scheme"),
             evaluation_id=Subquery(best.values("pk")[:1]),
@@ -89,6 +91,7 @@ def port_mappings(text: str = "", on: int | None = None) -> QuerySet[PortMapping
             pearson=Subquery(best.values("pearson")[:1]),
             kendall=Subquery(best.values("kendall")[:1]),
             judged_on=Subquery(best.values("experiment_set__name")[:1]),
+            stated_core=KT(f"report__{CORE}"),
         )
         .annotate(
             mape_or_last=Coalesce(F("mape"), Value(UNKNOWN_ERROR), output_field=FloatField()),

@@ -21,7 +21,7 @@ from inference.features.library.resources.query import (
     resource_mappings,
 )
 from inference.formats.problems import ExchangeError
-from inference.models import Evaluation, PortMapping, ResourceMapping
+from inference.models import PortMapping, ResourceMapping
 from inference.storage.exporting import RESOURCE_EXPORTS
 from inference.storage.mappings import convert, load_resource_mapping
 from inference.storage.names import NAME_LIMIT, free_name
@@ -37,9 +37,8 @@ def resource_mappings_page(request: HttpRequest) -> HttpResponse:
     """Lists resource mappings, newest first, filtered by name or note."""
 
     def context(page: Page[Any]) -> Context:
-        newest = Evaluation.objects.select_related("experiment_set").defer("heat_map")
         return {
-            "rows": listed_mappings(page.rows, newest),
+            "rows": listed_mappings(page.rows),
             "any_port_mapping": PortMapping.objects.exists(),
         }
 
@@ -57,7 +56,7 @@ Context = dict[str, Any]
 
 
 def resource_mapping(request: HttpRequest, pk: int) -> HttpResponse:
-    rows = ResourceMapping.objects.select_related("isa", "machine", "converted_from")
+    rows = ResourceMapping.objects.select_related("isa", "machine__isa", "converted_from")
     row = get_object_or_404(rows, pk=pk)
     value = _value(row.pk, row.created)
     subject = ResourceMappingSubject(row, value)

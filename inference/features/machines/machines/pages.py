@@ -40,6 +40,7 @@ from inference.models.run import runs_on
 from inference.runs.kinds import label_of
 from inference.runs.machines.facts import obstacle_to_measuring, unsupported_runs
 from inference.web.contributions import MenuPlace, PanelPlace, entries_of, rendered_panels
+from inference.web.listed_mappings import listed_mappings
 from inference.web.naming import naming_paths
 from inference.web.validation import choice_parameter
 
@@ -77,7 +78,7 @@ def machine(request: HttpRequest, pk: int) -> HttpResponse:
         "runs": runs_on(machine_row)[:MAX_LISTED],
         "sets": experiment_sets().filter(machine=machine_row).order_by("-id")[:MAX_LISTED],
         "panels": rendered_panels(request, PanelPlace.MACHINE, machine_row),
-        "mappings": port_mappings().filter(machine=machine_row).order_by("-id")[:MAX_LISTED],
+        "mappings": listed_mappings(port_mappings().filter(machine=machine_row).order_by("-id")[:MAX_LISTED]),
     }
     if row.has_agent:
         context |= {

@@ -1,0 +1,157 @@
+"""How good a core model is: by blocks measured on its machine, else by the held-out mixes of its mapping."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from inference.core.judging.accuracy import (
+    AccuracyFigures,
+    AccuracyJudgement,
+    RepeatSpread,
+    accuracy_judgement,
+)
+from inference.core.judging.agreement import Agreement
+from inference.core.metrics import Scores
+from inference.features.judging.accuracy_checks.request import KIND, MIN_BLOCKS
+from inference.features.judging.engine.addresses import comparison_address
+from inference.features.judging.engine.query import FULL_COMPARISON, columns_of, verdict_of
+from inference.features.library.gallery.query import recorded_core
+from inference.models import (
+    BasicBlockSet,
+    ComparedColumn,
+    Comparison,
+    PortMapping,
+    Run,
+    StoredCoreModel,
+)
+from inference.predictors import core_model
+from inference.runs.machines.facts import obstacle_to_measuring, seconds_per_unit, unsupported_runs
+from inference.storage.judging import grounds_of
+from inference.web.contributions import Context
+from inference.web.listed_mappings import best_score
+
+CHECKED_BLOCKS = 200
+"""Blocks of the check that the button starts: some minutes."""
+_LATEST = 10
+"""Comparisons that are searched for one that judges the model."""
+_MAX_SETS = 20
+_ON_MIXES = "for independent instructions"
+
+
+@dataclass(frozen=True)
+class CoreVerdict:
+    """How good a core model is.
+
+    Args:
+        grade: "good", "usable", "doubtful" or "wrong".
+        on: The measurements that it is judged by.
+        reasons: The size of the errors, and what they are compared with.
+        address: The page with the errors one by one; "" without one.
+        at: When they were computed; None where that is not recorded.
+        on_code: Whether it is judged by real code, with dependences and memory.
+    """
+
+    grade: str
+    on: str
+    reasons: tuple[str, ...]
+    address: str = ""
+    at: datetime | None = None
+    on_code: bool = False
+
+    @property
+    def text(self) -> str:
+        """ "on 467 blocks of gcc: off by 5.4 % on average; measuring once more …"."""
+        reasons = "; ".join(self.reasons)
+        return f"{self.on}: {reasons}." if self.on else f"{reasons}."
+
+
+def core_verdict(row: StoredCoreModel) -> CoreVerdict | None:
+    """The verdict on a core model of the site or of the gallery; None where nothing judges it."""
+    if row._state.adding or row.document is not None:
+        core = recorded_core(row.name)
+        return None if core is None else CoreVerdict(core.grade, "", (core.accuracy,), on_code=True)
+    return _by_blocks(row) or _by_mixes(row)
+
+
+def _by_blocks(row: StoredCoreModel) -> CoreVerdict | None:
+    """By the newest comparison with blocks that a machine measured more than once."""
+    columns = ComparedColumn.objects.filter(
+        predictor__kind=core_model.KIND,
+        predictor__options__model=row.name,
+        comparison__item_kind=Comparison.ItemKind.BLOCKS,
+        comparison__made__gte=row.created,
+        error="",
+    )
+    newest = columns.select_related("comparison__run").defer(
+        "answers", "pictures", "comparison__points", "comparison__table"
+    )
+    for column in newest.order_by("-comparison_id", "position")[:_LATEST]:
+        comparison = column.comparison
+        others = columns_of(comparison)
+        if not any(other.summary.get("repeats") for other in others):
+            continue
+        judgement = verdict_of(others, column, FULL_COMPARISON)
+        if isinstance(judgement, AccuracyJudgement):  # and not of measurements of another core
+            address = comparison_address(comparison.run_id)
+            on = f"on blocks of {comparison.source}"
+            return CoreVerdict(judgement.grade, on, judgement.reasons, address, comparison.made, on_code=True)
+    return None
+
+
+def _by_mixes(row: StoredCoreModel) -> CoreVerdict | None:
+    """By mixes of independent instructions that the search of its ports did not use, else by any measurements
+    of its mapping.
+    """
+    if row.mapping is None:
+        return None
+    checks = grounds_of(row.mapping, ()).checks
+    if checks is None or checks.overall.error is None:
+        return _by_evaluation(row.mapping)
+    overall = checks.overall
+    mixes = max((row.selection or {}).get("mixes", 0), overall.n)
+    figures = AccuracyFigures(
+        Agreement(Scores(overall.n, overall.error, None, None)),
+        overall.n / mixes,
+        None if overall.repeats is None else RepeatSpread(overall.n, 0, overall.repeats, None),
+    )
+    judgement = accuracy_judgement(figures, "held-out mixes")
+    # No published tool can be asked about mixes here, which the last reason would say.
+    reasons = tuple(reason for reason in judgement.reasons if "published tool" not in reason)
+    address = f"{reverse('mapping', args=[row.mapping.pk])}?tab=accuracy"
+    return CoreVerdict(judgement.grade, _ON_MIXES, reasons, address, row.mapping.created)
+
+
+def _by_evaluation(mapping: PortMapping) -> CoreVerdict | None:
+    best = best_score(mapping)
+    if best is None or best.evaluation is None or best.judgement is None or best.judgement.grade is None:
+        return None
+    reasons = tuple(best.judgement.reasons)
+    return CoreVerdict(best.judgement.grade, _ON_MIXES, reasons, best.url, best.evaluation.computed)
+
+
+def verdict_context(_request: HttpRequest, row: StoredCoreModel) -> Context:
+    """The context of `inference/accuracy_checks/of_core_model.html`."""
+    return {"verdict": core_verdict(row), "core_model": row, **_check(row)}
+
+
+def _check(row: StoredCoreModel) -> Context:
+    """What the button needs that checks the model on measured blocks; {} where that is impossible."""
+    machine = row.machine
+    if machine is None or "block" in unsupported_runs(machine):
+        return {}
+    sets = BasicBlockSet.objects.filter(isa=row.isa_id, size__gte=MIN_BLOCKS)
+    chosen = sets.exclude(origin=BasicBlockSet.Origin.RUN) or sets
+    pace = seconds_per_unit(machine, KIND, "check__measured")
+    pending = Run.objects.filter(kind=KIND, config__machine=machine.pk).exclude(state__in=Run.FINAL)
+    return {
+        "machine": machine,
+        "block_sets": list(chosen.order_by("-pk").values_list("pk", "name", "size")[:_MAX_SETS]),
+        "seconds": None if pace is None else pace * CHECKED_BLOCKS,
+        "blocks": CHECKED_BLOCKS,
+        "obstacle": obstacle_to_measuring(machine),
+        "pending": pending.first(),
+    }

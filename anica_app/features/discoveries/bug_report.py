@@ -44,12 +44,14 @@ from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import name_with_mode
 from inference.formats.provenance import CITATION, PRODUCT
 from inference.formats.quoting import code_block, code_span, markdown_cell, markdown_line
-from inference.isa.blocks import att_of_bytes, block_of_hex, intel_of_bytes
+from inference.isa.blocks import block_of_hex, intel_of_bytes
 from inference.isa.code.block import BlockName
 from inference.models import Predictor
 from inference.predictors.protocol import Answer
 
 MAX_EXAMPLES = 5
+MAX_CONDITIONS = 5
+"""Conditions on operands and dependencies in a report; the discovery's page has all."""
 ANICA = (
     "Fabian Ritter and Sebastian Hack: AnICA: Analyzing Inconsistencies in Microarchitectural Code "
     "Analyzers. OOPSLA 2022."
@@ -174,28 +176,37 @@ def report_of(
 
 
 def markdown(report: BugReport) -> str:
-    """The report as Markdown. Raises `BlockError` where the witness cannot be decoded."""
+    """The report as Markdown: what is expected and what is predicted, how to reproduce it, how general it is.
+
+    The rest is folded, as GitHub and GitLab do with `<details>`. Raises `BlockError` where the witness cannot
+    be decoded.
+    """
+    own = [line for line in report.commands if line.own and not line.is_here]
     parts = [
         f"# {markdown_line(report.title)}",
         *_warning(report),
         code_block("asm", "\n".join(intel_of_bytes(report.code))),
-        f"The same in AT&T syntax, and as machine code `{report.code.hex()}`:",
-        code_block("asm", "\n".join(att_of_bytes(report.code))),
-        "## Predicted and measured",
-        "Cycles per execution of the block in a steady state.",
-        _table(report.answers),
+        _table(report),
         *_details(report.answers),
+        "## Reproduce",
+        *map(_command, own or report.commands[:1]),
         *_operand_values(report),
-        *_cause(report),
-        "## Commands",
-        *(f"{markdown_line(line.title)}:\n\n{code_block('sh', line.text)}" for line in report.commands),
         *_generality(report),
         *_more_examples(report),
-        *_for_maintainers(report),
-        "## Provenance",
-        "\n".join(f"- {markdown_line(line)}" for line in _provenance(report)),
+        *_cause(report),
+        *_searches(report),
+        *_folded("To measure and to test it", _for_maintainers(report, own)),
+        *_folded("How it was found", ["\n".join(f"- {markdown_line(line)}" for line in _provenance(report))]),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _command(line: Command) -> str:
+    return f"{markdown_line(line.title)}:\n\n{code_block('sh', line.text)}"
+
+
+def _folded(summary: str, parts: Sequence[str]) -> list[str]:
+    return [f"<details><summary>{summary}</summary>", *parts, "</details>"]
 
 
 def _warning(report: BugReport) -> list[str]:
@@ -215,10 +226,8 @@ def _operand_values(report: BugReport) -> list[str]:
     ]
     sections = ["\n".join(lines)] if lines else []
     for finding in report.repeated:
-        sections += [
-            f"{markdown_line(finding.machine)}: {markdown_line(finding.sentence)}",
-            _readings(finding),
-        ]
+        sections.append(f"{markdown_line(finding.machine)}: {markdown_line(finding.sentence)}")
+        sections += [_readings(finding)] if finding.condition else []
     condition = condition_of(report.discovery)
     if condition and not report.repeated:
         witness = "; ".join(intel_of_bytes(bytes(report.discovery.code)))
@@ -251,27 +260,32 @@ def _cause(report: BugReport) -> list[str]:
     return ["## Cause", *about, "\n".join(f"- {markdown_line(line)}" for line in report.cause)]
 
 
-def _for_maintainers(report: BugReport) -> list[str]:
-    """A test and a snippet for LLVM's developers, and searches for existing issues."""
-    rows = [row for row, _ in report.answers]
-    sections = []
+def _for_maintainers(report: BugReport, own: Sequence[Command]) -> list[str]:
+    """The commands of further tools, a test and a snippet for LLVM's developers, the machine code."""
+    others = [line for line in report.commands[not own :] if line not in own]
+    sections = [f"Machine code: `{report.code.hex()}`"]
+    sections += ["Measure it with llvm-exegesis:", code_block("asm", report.snippet)]
     if report.core:
-        sections += ["## Test for llvm-mca", code_block("asm", report.test)]
-    sections += ["## Measure it with llvm-exegesis", code_block("asm", report.snippet)]
-    searches = issue_searches(report.code, rows)
-    if searches:
-        links = [f"- [{search.title}]({search.url})" for search in searches]
-        sections += ["## Perhaps known already", "\n".join(links)]
-    return sections
+        sections += ["Test for llvm-mca:", code_block("asm", report.test)]
+    return [*sections, *map(_command, others)]
 
 
-def _table(answers: Sequence[ToolAnswer]) -> str:
+def _searches(report: BugReport) -> list[str]:
+    """Searches for existing issues."""
+    searches = issue_searches(report.code, [row for row, _ in report.answers])
+    links = [f"- [{search.title}]({search.url})" for search in searches]
+    return ["## Perhaps known already", "\n".join(links)] if links else []
+
+
+def _table(report: BugReport) -> str:
+    """Measurements, which are expected, before predictions."""
+    ranked = sorted(report.answers, key=lambda answer: not measures(answer[0]))
     rows = [
-        f"| {markdown_cell(name_with_mode(row))} | {'measured' if measures(row) else 'predicted'} "
-        f"| {_answer_text(answer)} | {markdown_cell(version_of(row))} |"
-        for row, answer in answers
+        f"| {'**expected**' if measures(row) else 'predicted'} | {_answer_text(answer)} "
+        f"| {markdown_cell(name_with_mode(row))} | {markdown_cell(version_of(row))} |"
+        for row, answer in ranked
     ]
-    return "\n".join(["| tool | | cycles | version |", "|---|---|---:|---|", *rows])
+    return "\n".join(["| | cycles per execution | by | version or processor |", "|---|---:|---|---|", *rows])
 
 
 def _details(answers: Sequence[ToolAnswer]) -> list[str]:
@@ -302,7 +316,10 @@ def _generality(report: BugReport) -> list[str]:
         f"{number}. {markdown_line(', '.join(phrases))}"
         for number, phrases in enumerate(words.instructions, start=1)
     ]
-    lines += [f"- {markdown_line(sentence)}" for sentence in words.sentences]
+    lines += [f"- {markdown_line(sentence)}" for sentence in words.sentences[:MAX_CONDITIONS]]
+    more = len(words.sentences) - MAX_CONDITIONS
+    if more > 0:
+        lines.append(f"- and {more} more conditions on operands and dependencies")
     text = "The block is one of many: this holds for blocks of these instructions."
     if report.evidence is not None and report.evidence[0]:
         sampled, interesting = report.evidence

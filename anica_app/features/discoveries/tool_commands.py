@@ -38,11 +38,15 @@ _LLVM_MCA, _OSACA = "llvm-mcatrunk", "osacatrunk"
 
 @dataclass(frozen=True)
 class Command:
-    """A command line. `title` names the tool, `own` whether it is one of the campaign's."""
+    """A command line. `title` names the tool, `own` whether it is one of the campaign's.
+
+    `is_here`: it works on this site only.
+    """
 
     title: str
     text: str
     own: bool = False
+    is_here: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ def commands_for(predictors: Sequence[Predictor], code: bytes) -> list[Command]:
     for row, options in tools:
         text = _own(row, code) if options is None else _text(options, code)
         if text:
-            commands.append(Command(row.name, text, own=True))
+            commands.append(Command(row.name, text, own=True, is_here=options is None))
     core = next((options.core for _, options in tools if options is not None and options.core), _DEFAULT_CORE)
     present = {options.tool for _, options in tools if options is not None}
     for kind, title in ((LLVM_MCA, "llvm-mca"), (OSACA, "OSACA"), (UICA, "uiCA")):

@@ -137,7 +137,7 @@ def test_a_title_says_who_is_wrong_by_how_much(cycles, others, title):
     [
         ("c46201539d80010000", "vpdpwssds xmm, xmm, m128"),  # {vex3}, as the listing has it
         ("66352a01", "xor r16, imm"),
-        ("f0480108", "lock add m32, r32"),
+        ("f0480108", "lock add m64, r64"),
         ("80dcbc", "sbb r8, imm"),
     ],
 )

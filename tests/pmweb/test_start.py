@@ -109,7 +109,7 @@ def test_cores_come_with_the_site(visitor: Client, experiment_set: ExperimentSet
     page = visitor.get(reverse("start"))
     recorded = [cpu for cpu in page.context["cores"] if cpu.is_recorded]
     assert recorded
-    assert all(f"{cpu.label} <span" in page.text for cpu in recorded)
+    assert all(f">{cpu.label}</a> <span" in page.text for cpu in recorded)
 
 
 def test_the_first_step_is_to_measure_this_computer(visitor: Client, here: Machine) -> None:

@@ -58,7 +58,7 @@ REQUEST = RequestFactory().get("/loop/")
 def answer_to(code: str, **fields: object) -> LoopAnswer:
     core = recorded_core("Recorded Zen 4")
     assert core is not None
-    cpu = LoopCpu(core.name, core.label, core.row, is_recorded=True)
+    cpu = LoopCpu(core.name, core.label, core)
     return answer_of(LoopQuestion.model_validate({"code": code, **fields}), [cpu])
 
 

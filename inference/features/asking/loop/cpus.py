@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from inference.features.learning.core_model.query import usable_core_models
-from inference.features.library.gallery.query import recorded_cores
+from inference.features.library.gallery.query import RecordedCore, recorded_cores
 from inference.isa.targets import DEFAULT
-from inference.models import Machine, StoredCoreModel
-from inference.storage.instruction_sets import code_isa, core_of
+from inference.models import StoredCoreModel
+from inference.storage.instruction_sets import code_isa
+from inference.storage.result_names import machine_label
 
 MAX_CPUS = 100
 
@@ -19,27 +20,35 @@ MAX_CPUS = 100
 class LoopCpu:
     """A core model as a CPU to choose; `name` is the core model's and unique.
 
-    `is_here`: measured on the computer that the site runs on. `is_recorded`: it comes with the software, and
-    `row` is not in the database.
+    `core`: a row of the database, or a core that comes with the software. `is_here`: measured on the computer
+    that the site runs on.
     """
 
     name: str
     label: str
-    row: StoredCoreModel
+    core: StoredCoreModel | RecordedCore
     is_here: bool = False
-    is_recorded: bool = False
+
+    @property
+    def row(self) -> StoredCoreModel:
+        """The core model; that of a recorded core is not in the database, and its document is read here."""
+        return self.core.row if isinstance(self.core, RecordedCore) else self.core
+
+    @property
+    def is_recorded(self) -> bool:
+        return isinstance(self.core, RecordedCore)
 
 
 def cpus(isa: str = DEFAULT) -> list[LoopCpu]:
     """The CPUs of an instruction set: those of this computer, others, the recorded ones (one query)."""
-    rows = usable_core_models().select_related("machine__isa", "isa")[:MAX_CPUS]
+    rows = usable_core_models()[:MAX_CPUS]
     measured = _with_distinct_labels([_cpu(row) for row in rows if code_isa(row.isa) == isa])
     measured.sort(key=lambda cpu: not cpu.is_here)
     measured_names = {cpu.name for cpu in measured}
     return [
         *measured,
         *(
-            LoopCpu(core.name, core.label, core.row, is_recorded=True)
+            LoopCpu(core.name, core.label, core)
             for core in recorded_cores()
             if core.isa == isa and core.name not in measured_names
         ),
@@ -52,15 +61,9 @@ def chosen_cpu(choices: Sequence[LoopCpu], name: str) -> LoopCpu | None:
 
 
 def _cpu(row: StoredCoreModel) -> LoopCpu:
-    machine = row.machine
-    if machine is None:
+    if row.machine is None:
         return LoopCpu(row.name, f"{row.name}, imported", row)
-    core = core_of(machine)
-    cpu = core.name if core is not None else machine.cpu or machine.name
-    where = "this computer" if machine.local else machine.name
-    if machine.kind == Machine.Kind.SIMULATED:
-        where = f"{machine.name}, simulated"
-    return LoopCpu(row.name, f"{cpu}, {where}", row, is_here=machine.local)
+    return LoopCpu(row.name, machine_label(row.machine), row, is_here=row.machine.local)
 
 
 def _with_distinct_labels(choices: Sequence[LoopCpu]) -> list[LoopCpu]:

@@ -2,55 +2,133 @@
 
 from __future__ import annotations
 
-import re
 from argparse import ArgumentParser
+from collections.abc import Iterator
 from typing import Any
 
 from django.core.management.base import CommandError
 
-from inference.features.learning.core_model.comparison import core_label
-from inference.features.library.gallery.query import RecordedCore, store_recording
-from inference.formats.core_model_json import core_model_json
-from inference.models import StoredCoreModel
+from inference.features.library.gallery.query import (
+    RecordedCore,
+    RecordedFigure,
+    RecordedSource,
+    slug_of,
+    store_recording,
+)
+from inference.models import ComparedColumn, Comparison, StoredCoreModel
+from inference.predictors import core_model
 from inference.storage.core_models import core_model_of
+from inference.storage.judging import KEY
 from inference.storage.names import by_name
+from inference.storage.result_names import processor_name, selection_name
 from inference.web.data_command import DataCommand
+
+_SEARCHES = {"Explained µops": "explained µops", "Ports and slots": "PMEvo", "all together": "both searches"}
 
 
 class Command(DataCommand):
     help = (
-        "Write a core model into the gallery of this checkout, with where its numbers come from. Profile the "
-        "core on a quiet machine first; names of machines, notes and sources are not written."
+        "Write a core model into the gallery of this checkout, with where its numbers come from and how "
+        "accurate it is. Profile the core on a quiet machine and check its accuracy first; names of machines "
+        "and notes are not written."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("name", metavar="MODEL", help="a core model")
+        parser.add_argument("name", metavar="MODEL", help="a core model of a measured computer")
         parser.add_argument(
             "--core", metavar="NAME", default="", help="the core, e.g. 'Zen 5' (default: its own)"
         )
-        parser.add_argument("--measured", required=True, help="what was measured, e.g. 'default set'")
-        parser.add_argument("--accuracy", required=True, help="how well it predicts, on what")
-        parser.add_argument("--lacks", default="", help="what is missing")
+        parser.add_argument("--lacks", default="", help="what is missing beyond what the model itself shows")
 
     def handle(self, *args: Any, **options: Any) -> None:
         row = by_name(StoredCoreModel, options["name"])
-        core = options["core"] or core_label(row)
-        slug = re.sub(r"[^a-z0-9]+", "-", core.lower()).strip("-")
+        core = options["core"] or (row.name if row.machine is None else processor_name(row.machine))
+        slug = slug_of(core)
         if not slug:
             raise CommandError(f"--core {core!r} has no letter or digit to name files by")
-        processor = "" if row.machine is None else row.machine.cpu
+        figures = tuple(_figures(row))
+        if not figures:
+            raise CommandError(
+                f"the accuracy of {row.name!r} was not measured: check it first (manage.py accuracy)"
+            )
+        model = core_model_of(row)
         recorded = RecordedCore(
             slug=slug,
             name=f"Recorded {core}",
             core=core,
-            processor=processor or "not recorded",
+            processor=("" if row.machine is None else row.machine.cpu) or "not recorded",
             recorded=row.created.date(),
-            measured=options["measured"],
-            accuracy=options["accuracy"],
+            measured=_measured(row),
+            figures=figures,
+            sources=tuple(_sources(row)),
             lacks=options["lacks"],
             isa=row.isa.name,
         )
-        model = core_model_of(row)
-        document = core_model_json(model, name=recorded.name, isa=recorded.isa, port_names=row.port_names)
-        for path in store_recording(recorded, {**document, "sources": {}}):
+        for path in store_recording(recorded, model, row.port_names):
             self.stdout.write(f"{path.name}: {path.stat().st_size:,} bytes")
+        self.stdout.write(f"{recorded.name}, {recorded.judgement.text}")
+
+
+def _measured(row: StoredCoreModel) -> str:
+    """What its profile measured, as in "pmweb: profile of the default set"."""
+    config = {} if row.run is None else row.run.config
+    selection = selection_name(config.get("schemes", ""), config.get("scheme_filter", ""))
+    return f"pmweb: profile of {selection}" if selection else "pmweb: parts that were measured separately"
+
+
+def _sources(row: StoredCoreModel) -> Iterator[RecordedSource]:
+    if row.mapping is not None:
+        selected = (row.selection or {}).get("selected", "")
+        search = _SEARCHES.get(selected, row.mapping.source)
+        yield RecordedSource("ports and slots", f"measured by pmweb; inferred by {search}")
+    if row.latencies is not None:
+        yield RecordedSource("latencies", "chains measured by pmweb")
+    if row.front_end is not None:
+        yield RecordedSource("front end", "loops and straight code measured by pmweb")
+    if row.scheduler is not None and row.scheduler["scheduler"] is not None:
+        yield RecordedSource("scheduler", "inferred from mixes and blocks measured by pmweb")
+
+
+def _figures(row: StoredCoreModel) -> Iterator[RecordedFigure]:
+    """Of the newest accuracy check of each mode on each set, then of mixes that its ports were not inferred
+    from.
+    """
+    columns = ComparedColumn.objects.filter(
+        predictor__kind=core_model.KIND,
+        predictor__options__model=row.name,
+        comparison__item_kind=Comparison.ItemKind.BLOCKS,
+        comparison__made__gte=row.created,
+        error="",
+    ).select_related("comparison", "predictor")
+    newest = {}
+    for column in columns.defer("answers", "pictures").order_by("comparison_id"):
+        in_loop = column.predictor is not None and "mode" in column.predictor.options
+        newest[column.comparison.source.partition(":")[0], in_loop] = column
+    for (source, in_loop), column in newest.items():
+        yield _figure_of_blocks(f"blocks of {source} {'in loops' if in_loop else 'in straight code'}", column)
+    checks = {} if row.mapping is None else row.mapping.report.get(KEY, {})
+    if checks.get("error") is not None:
+        n = checks["n"]
+        yield RecordedFigure("held-out mixes of independent instructions", n, n, checks["error"])
+
+
+def _figure_of_blocks(on: str, column: ComparedColumn) -> RecordedFigure:
+    scores = column.summary["scores"]["cycles"]
+    tools = column.comparison.columns.exclude(predictor=None).exclude(predictor__kind__in=_MEASURED_HERE)
+    return RecordedFigure(
+        on,
+        column.comparison.n,
+        scores["n"],
+        scores["mape"],
+        column.summary["agreement"]["median"],
+        scores["kendall"],
+        {
+            tool.name: tool.summary["scores"]["cycles"]["mape"]
+            for tool in tools.filter(error="").defer("answers", "pictures")
+            if tool.summary["scores"]["cycles"]["n"] >= scores["n"]
+        },
+    )
+
+
+_MEASURED_HERE = ("machine", core_model.KIND)
+"""Kinds of predictors that are no other tools."""

@@ -3,19 +3,97 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any, Self
 
-from inference.formats.core_model_json import CoreModelDocument, core_model_text, read_core_model
+from inference.core.core_model import CoreModel
+from inference.core.judging.accuracy import (
+    AccuracyFigures,
+    AccuracyJudgement,
+    Grade,
+    ToolErrors,
+    accuracy_judgement,
+)
+from inference.core.judging.agreement import Agreement
+from inference.core.metrics import Scores
+from inference.core.protocols import Json
+from inference.formats.core_model_json import (
+    CoreModelDocument,
+    core_model_json,
+    core_model_text,
+    read_core_model,
+)
 from inference.isa.targets import DEFAULT
 from inference.models import ISA, StoredCoreModel
 from inference.storage.core_models import document_row
 
 CORES = Path(__file__).parent / "cores"
+_GRADES = tuple(Grade)
+
+
+@dataclass(frozen=True)
+class RecordedSource:
+    """Where a part of a core model comes from.
+
+    Args:
+        part: "ports and slots", "latencies", "front end" or "scheduler".
+        text: Who measured what, and how the part was inferred from it.
+        url: Of published measurements; "" for pmweb's own.
+    """
+
+    part: str
+    text: str
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class RecordedFigure:
+    """How well a core predicts measurements that it was not made of.
+
+    Args:
+        on: The measurements, as in "blocks of SQLite in straight code".
+        items: Their number.
+        predicted: The number of those with a prediction.
+        mape: Mean absolute error of these, in per cent.
+        median: Median absolute error, in per cent; None where it was not computed.
+        kendall: Kendall's τ; None where it was not computed.
+        compared: {another predictor: its MAPE on what it predicts of the same items, in per cent}.
+    """
+
+    on: str
+    items: int
+    predicted: int
+    mape: float
+    median: float | None = None
+    kendall: float | None = None
+    compared: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """A phrase such as "mean error 3.4 % on 1,172 of 1,200 blocks of SQLite (llvm-mca 14: 40.6 %)"."""
+        number = (
+            f"{self.items:,}" if self.predicted == self.items else f"{self.predicted:,} of {self.items:,}"
+        )
+        others = "; ".join(f"{name}: {mape:.1f} %" for name, mape in self.compared.items())
+        return f"mean error {self.mape:.1f} % on {number} {self.on}{f' ({others})' if others else ''}"
+
+    @property
+    def judgement(self) -> AccuracyJudgement:
+        scores = Scores(self.predicted, self.mape, None, self.kendall)
+        tools = [ToolErrors(name, self.predicted, mape, self.mape) for name, mape in self.compared.items()]
+        figures = AccuracyFigures(
+            Agreement(scores, self.median),
+            self.predicted / self.items if self.items else 0.0,
+            tool=min(tools, key=lambda tool: tool.mape, default=None),
+        )
+        return accuracy_judgement(figures, self.on)
 
 
 @dataclass(frozen=True)
@@ -26,11 +104,14 @@ class RecordedCore:
         slug: The name of its files.
         name: The core model's name.
         core: The core, such as "Zen 4".
-        processor: The computer on which it was recorded.
-        recorded: The day of the measurements.
+        processor: The computer on which it was measured.
+        recorded: The day of the measurements; of published ones, that of the publication.
         measured: What was measured, and by what.
-        accuracy: How well it predicts, with what it is compared.
+        figures: How well it predicts; at least one.
+        sources: Of each part that it has.
         lacks: What is missing; "" for nothing that is known to be.
+        described: Number of schemes with µops.
+        with_latencies: Number of schemes with latencies.
         isa: The instruction set.
     """
 
@@ -40,31 +121,59 @@ class RecordedCore:
     processor: str
     recorded: date
     measured: str
-    accuracy: str
+    figures: tuple[RecordedFigure, ...]
+    sources: tuple[RecordedSource, ...] = ()
     lacks: str = ""
+    described: int = 0
+    with_latencies: int = 0
     isa: str = DEFAULT
 
-    @cached_property
+    @classmethod
+    def read(cls, file: Path) -> Self:
+        """The facts in a core's TOML file."""
+        facts = tomllib.loads(file.read_text(encoding="utf-8"))
+        figures = tuple(RecordedFigure(**figure) for figure in facts.pop("figures"))
+        sources = tuple(RecordedSource(**source) for source in facts.pop("sources", ()))
+        return cls(slug=file.stem, figures=figures, sources=sources, **facts)
+
+    @property
     def document(self) -> CoreModelDocument:
+        """Read anew each time: `row` is what stays in memory."""
         return read_core_model(gzip.decompress((CORES / f"{self.slug}.json.gz").read_bytes()))
 
     @cached_property
     def row(self) -> StoredCoreModel:
-        """The unsaved row: it has no id and no machine."""
+        """The unsaved row: it has no id and no machine. Reads the document on first use."""
         return document_row(self.document, ISA(name=self.isa), self.name)
 
     @property
+    def is_published(self) -> bool:
+        """Whether others published the measurements of its ports."""
+        return any(source.url for source in self.sources)
+
+    @property
     def label(self) -> str:
-        return f"{self.core}, as recorded"
+        return f"{self.core}, {'from published measurements' if self.is_published else 'as recorded'}"
+
+    @property
+    def accuracy(self) -> str:
+        """How well it predicts, as a phrase."""
+        return "; ".join(figure.text for figure in self.figures)
+
+    @property
+    def judgement(self) -> AccuracyJudgement:
+        """The worst of its figures' judgements, which is the first of equal ones."""
+        return max((figure.judgement for figure in self.figures), key=lambda it: _GRADES.index(it.grade))
+
+    @property
+    def grade(self) -> Grade:
+        return self.judgement.grade
 
 
 @cache
 def recorded_cores() -> tuple[RecordedCore, ...]:
-    """All recorded cores, the newest recording first."""
-    cores = [
-        RecordedCore(slug=file.stem, **tomllib.loads(file.read_text(encoding="utf-8")))
-        for file in sorted(CORES.glob("*.toml"))
-    ]
+    """All recorded cores, the newest recording first; their documents are not read."""
+    cores = [RecordedCore.read(file) for file in sorted(CORES.glob("*.toml"))]
     return tuple(sorted(cores, key=lambda core: core.recorded, reverse=True))
 
 
@@ -73,29 +182,84 @@ def recorded_core(name: str) -> RecordedCore | None:
     return next((core for core in recorded_cores() if core.name == name), None)
 
 
-def store_recording(core: RecordedCore, document: dict[str, object]) -> list[Path]:
-    """Write both files of a core, replacing earlier ones; returns their paths."""
+def slug_of(core: str) -> str:
+    """The name of a core's files, "" for a name without letters and digits.
+
+    >>> slug_of("Zen 4")
+    'zen-4'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", core.lower()).strip("-")
+
+
+def lacks_of(model: CoreModel) -> Iterator[str]:
+    """What a core model is known to lack, as noun phrases."""
+    usage: Mapping[str, object] = {} if model.mapping is None else model.mapping.usage
+    without_ports = len(model.latencies.keys() - usage.keys())
+    if not usage:
+        yield "ports and slots"
+    elif without_ports:
+        yield f"ports of {without_ports:,} schemes whose latencies it has"
+    if not model.latencies:
+        yield "latencies"
+    elif without_latencies := len(usage.keys() - model.latencies.keys() - model.portless):
+        yield f"latencies of {without_latencies:,} schemes whose ports it has"
+    if model.front_end is None:
+        yield "front end"
+    if model.scheduler is None:
+        yield "scheduler"
+
+
+def store_recording(
+    core: RecordedCore, model: CoreModel, port_names: Mapping[str, str] | None = None
+) -> list[Path]:
+    """Write both files of a core, replacing earlier ones; returns their paths.
+
+    Args:
+        core: Its `lacks` come before what the model is seen to lack; its numbers of schemes are the model's.
+        model: Its sources are not written: `core` has them.
+        port_names: {port: the vendor's name}.
+    """
+    document = core_model_json(
+        replace(model, sources={}), name=core.name, isa=core.isa, port_names=port_names
+    )
     facts = {
         "name": core.name,
         "core": core.core,
         "processor": core.processor,
         "recorded": core.recorded,
         "measured": core.measured,
-        "accuracy": core.accuracy,
-        "lacks": core.lacks,
+        "lacks": "; ".join(filter(None, (core.lacks, *lacks_of(model)))),
+        "described": 0 if model.mapping is None else len(model.mapping.usage),
+        "with_latencies": len(model.latencies),
         "isa": core.isa,
     }
-    lines = [f"{key} = {_toml(value)}" for key, value in facts.items() if value]
-    model, origin = CORES / f"{core.slug}.json.gz", CORES / f"{core.slug}.toml"
+    tables: list[tuple[str, Sequence[object]]] = [("figures", core.figures), ("sources", core.sources)]
+    lines = _toml_lines(facts)
+    for name, rows in tables:
+        for row in rows:
+            lines += ["", f"[[{name}]]", *_toml_lines(vars(row))]
+    model_file, facts_file = CORES / f"{core.slug}.json.gz", CORES / f"{core.slug}.toml"
     # Without a time in its header the file is the same for the same core.
-    model.write_bytes(gzip.compress(core_model_text(document).encode(), mtime=0))
-    origin.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    model_file.write_bytes(gzip.compress(core_model_text(document).encode(), mtime=0))
+    facts_file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     recorded_cores.cache_clear()
-    return [model, origin]
+    return [model_file, facts_file]
 
 
-def _toml(value: object) -> str:
-    if isinstance(value, date):
-        return value.isoformat()
-    escaped = re.sub(r'["\\]', lambda match: f"\\{match[0]}", str(value))
-    return f'"{" ".join(escaped.split())}"'
+def _toml_lines(facts: Json) -> list[str]:
+    """A line per value; empty texts and tables, and None, are left out."""
+    return [f"{key} = {_toml(value)}" for key, value in facts.items() if value not in ("", None, {})]
+
+
+def _toml(value: Any) -> str:
+    match value:
+        case date():
+            return value.isoformat()
+        case float():
+            return f"{value:.4g}" if "e" not in f"{value:.4g}" else repr(value)
+        case int():
+            return str(value)
+        case Mapping():
+            return "{ " + ", ".join(f"{_toml(key)} = {_toml(item)}" for key, item in value.items()) + " }"
+    # JSON's escapes are TOML's, except for DEL, which no text of ours has.
+    return json.dumps(" ".join(str(value).split()), ensure_ascii=False)

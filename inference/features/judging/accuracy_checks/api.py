@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any
 
 from django.db import transaction
 from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
 from inference.core.protocols import Json
 from inference.features.asking.predictors.offers import predictors_named
+from inference.features.judging.accuracy_checks.core_verdict import core_verdict
 from inference.features.judging.accuracy_checks.query import FACTS, check_of, error_of
 from inference.features.judging.accuracy_checks.request import KIND, AccuracyCheckConfig
+from inference.features.learning.core_model.query import core_models
 from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, start_response
 from inference.isa.targets import DEFAULT
 from inference.models import Run
 from inference.web.api.answers import NamedBlock, PredictorNames
 from inference.web.api.paging import PageOf, Paging
 from inference.web.api.result_shapes import AccuracyJudgementOut, HeatMapOut
-from inference.web.api.shapes import RunOut, Scores, run_json
+from inference.web.api.shapes import RunOut, Scores, fields_of, run_json
 from inference.web.validation import Id
 
 router = Router()
@@ -169,3 +173,25 @@ def _predictor_json(answer: Json) -> Json:
         "worst": [{"isa": DEFAULT, **block, "error": error_of(block)} for block in answer["worst"]],
         "judgement": answer.get("judgement"),
     }
+
+
+class CoreVerdictOut(Schema):
+    """How good a core model is; `grade` is null where nothing has judged it."""
+
+    grade: str | None = Field(description="good, usable, doubtful or wrong.", examples=["good"])
+    on: str = Field(description="What it is judged for.", examples=["for independent instructions"])
+    reasons: list[str] = Field(examples=[["off by 3.0 % on average, on 1,979 held-out mixes"]])
+    on_code: bool = Field(
+        description="Whether it is judged by blocks of code, with dependences and memory.", examples=[False]
+    )
+    at: datetime | None
+
+
+@router.get("/core-models/{core_model_id}/verdict", response=CoreVerdictOut)
+def judge_core_model(request: HttpRequest, core_model_id: Id) -> Any:
+    """How good a core model is: by blocks that its machine measured, else by mixes for its mapping."""
+    row = get_object_or_404(core_models(), pk=core_model_id)
+    verdict = core_verdict(row)
+    if verdict is None:
+        return {"grade": None, "on": "", "reasons": [], "on_code": False, "at": None}
+    return fields_of(verdict, CoreVerdictOut)

@@ -29,6 +29,7 @@ from inference.features.learning.core_model.query import usable_core_models
 from inference.isa.targets import names_with_blocks, target_of
 from inference.models import BasicBlockSet, ExperimentSet, Machine, PortMapping, ResourceMapping
 from inference.predictors import core_model, machine
+from inference.storage.result_names import machine_label
 from inference.web.request_fields import RequestField, RunForm, describe_fields, start_run
 from inference.web.validation import number_parameter
 
@@ -124,8 +125,8 @@ def _is_machine(text: str) -> bool:
 def measuring_machines() -> list[tuple[str, str]]:
     """(text of the source, label) of the machines that measure blocks, this computer first."""
     rows = Machine.objects.filter(isa__name__in=names_with_blocks(), kind__in=MEASURING)
-    ordered = rows.order_by("-local", "name").values_list("pk", "name")
-    return [(f"{SourceKind.MACHINE}:{pk}", f"{name}, new measurements") for pk, name in ordered]
+    ordered = rows.select_related("isa").order_by("-local", "name")
+    return [(f"{SourceKind.MACHINE}:{row.pk}", f"{machine_label(row)}, new measurements") for row in ordered]
 
 
 def has_blocks(subject: Subject) -> bool:

@@ -3,36 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from django.http import HttpRequest
-from django.shortcuts import get_object_or_404
 from ninja import Router, Schema, Status
 from pydantic import Field
 
-from inference.core.core_model import Assumptions, BoundKind
+from inference.core.core_model import kind_competition
+from inference.core.core_model.differences import front_end_quantities, memory_quantities
 from inference.core.errors import CoreError
-from inference.features.learning.core_model.comparison import comparable_cores, compare_cores
+from inference.features.learning.core_model.comparison import (
+    compare_cores,
+    core_choices,
+    core_label,
+    other_core,
+)
+from inference.features.learning.core_model.home import contradictions, limits_of, missing_of
 from inference.features.learning.core_model.query import (
     COLUMNS,
+    compared_core,
     contents_of,
     core_models,
-    reasons_of,
-    usable_core_models,
 )
 from inference.features.learning.core_model.storing import name_ports, store_document, store_parts
 from inference.formats.core_model_json import CoreModelDocument, PortNames
 from inference.formats.problems import ExchangeError
-from inference.measuring.blocks import LOOP
 from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
+from inference.storage.core_models import port_labels
 from inference.storage.exporting import CORE_MODEL_EXPORTS
 from inference.web.api import access
-from inference.web.api.access import AuditAction, read_access
-from inference.web.api.answers import MAX_BLOCKS, ChainStepOut, Code, SubstitutionOut
+from inference.web.api.access import AuditAction
 from inference.web.api.errors import ProblemError
 from inference.web.api.named_rows import NamedOut, NamedRows
 from inference.web.api.shapes import Input, Name, Note, Ref, fields_of, parameter
-from inference.web.code_reading import read_blocks
 from inference.web.validation import Id
 
 router = Router()
@@ -79,48 +82,6 @@ class PortNamesIn(Input):
     """{port of the mapping: the vendor's name}; omitted ports have none."""
 
     names: PortNames = Field(examples=[{"0": "ALU0", "1": "ALU1"}])
-
-
-class CodeToExplain(Code):
-    """Basic blocks of x86-64 and assumptions. `without`: bounds to leave out. `alike`: all registers start
-    with equal values, so that different ones address the same memory, as in measurements. `nearest`:
-    instructions that the model does not describe are replaced by the nearest schemes that it does. `mode`:
-    execution of a block without a jump, as straight code (unrolled) or as copies in a loop.
-    """
-
-    without: Annotated[list[BoundKind], Field(max_length=len(BoundKind))] = []
-    alike: bool = True
-    nearest: bool = False
-    mode: Literal["unrolled", "loop"] = "unrolled"
-
-
-class BlockReasonOut(Schema):
-    """A core model's explanation of a block, in cycles per iteration."""
-
-    model: str
-    cycles: float | None = Field(
-        description="The largest bound; null if an instruction is not described.", examples=[4.0]
-    )
-    bound: str | None = Field(description="The name of the largest bound.", examples=["dependencies"])
-    bounds: dict[str, float] = Field(
-        description="The largest first.", examples=[{"dependencies": 4.0, "ports": 1.0, "front end": 0.5}]
-    )
-    why: dict[str, str] = Field(
-        description="A short reason per bound.", examples=[{"dependencies": "a chain of 2 steps"}]
-    )
-    chain: list[int] = Field(
-        description="Instructions of the critical chain, from 1, if it is the largest bound.",
-        examples=[[1, 2]],
-    )
-    steps: list[ChainStepOut]
-    text: str = Field(examples=["4.0 cycles: the chain rax → imul → rax; ports 1.0, front end 0.5"])
-    unknown: list[str] = Field(description="Schemes that the port mapping does not describe.")
-    taken: list[SubstitutionOut] = Field(description="Schemes that were replaced by the nearest ones.")
-    lacking: list[str] = Field(description="Missing parts of the model.")
-    sources: dict[str, str] = Field(
-        description="The source of each part of the model.",
-        examples=[{"latencies": "lab: latencies", "front end": "lab: front end"}],
-    )
 
 
 def _values(rows: Sequence[StoredCoreModel]) -> list[dict[str, Any]]:
@@ -181,14 +142,93 @@ def compare_core_models(
 ) -> Any:
     """Compare a core model with another one, or with the recorded one, by its name, number by number."""
     row = CORE_MODELS.row(core_model_id)
-    choices = comparable_cores(row)
-    second = next((choice for choice in choices if choice.name == other), None)
+    second = other_core(row, other)
     if second is None:
-        names = ", ".join(choice.name for choice in choices) or "none: there is no other core model"
+        names = ", ".join(name for name, _ in core_choices(row)) or "none: there is no other core model"
         raise ProblemError(
             404, f"no core model {other!r} of {row.isa.name}", where="query other", right=names
         )
     return compare_cores(row, second).as_json()
+
+
+class KindOut(Schema):
+    """A kind of instructions. `typical`: a scheme with the µops that most of its schemes have."""
+
+    name: str = Field(examples=["ALU"])
+    ports: list[str] = Field(examples=[["0", "1"]])
+    schemes: int = Field(examples=[13])
+    cycles: float = Field(description="Of the quickest scheme alone.", examples=[0.25])
+    latencies: list[float] | None = Field(description="Least and largest, in cycles.", examples=[[1.0, 1.0]])
+    typical: str = Field(examples=["add GPR[64]:RW, GPR[64]:R"])
+
+
+class KindPairOut(Schema):
+    """Kinds that delay each other: as many of each as take one cycle alone take `together` cycles."""
+
+    first: list[str] = Field(examples=[["shift"]])
+    second: list[str] = Field(examples=[["multiply"]])
+    shared: list[str] = Field(description="Ports of both.", examples=[["1"]])
+    together: float = Field(examples=[1.5])
+
+
+class CoreQuantityOut(Schema):
+    subject: str = Field(examples=["memory"])
+    aspect: str = Field(examples=["load latency"])
+    unit: str = Field(examples=["cycles"])
+    value: float = Field(examples=[4.0])
+
+
+class CoreSummaryOut(Schema):
+    """The home of a CPU: what its core model says, lacks, and is contradicted in."""
+
+    label: str = Field(description="What it is.", examples=["Zen 4 (AMD EPYC), this computer"])
+    port_labels: dict[str, str] = Field(
+        description="{port: the name that pages show}.", examples=[{"0": "ALU0", "1": "ALU1"}]
+    )
+    kinds: list[KindOut]
+    competition: list[KindPairOut] = Field(description="The strongest first.")
+    numbers: list[CoreQuantityOut] = Field(description="Of front end and memory, as far as measured.")
+    limits: list[str] = Field(examples=[["front end not measured"]])
+    missing: list[str] = Field(examples=[["Front end: its limits on loops and straight code are not known."]])
+    contradicted: int = Field(description="Schemes with other µops in another result.", examples=[0])
+
+
+@router.get("/core-models/{core_model_id}/summary", response=CoreSummaryOut)
+def summarise_core_model(request: HttpRequest, core_model_id: Id) -> Any:
+    """What the page of a core model shows: kinds of instructions, who competes with whom, numbers, and what is
+    missing.
+    """
+    row = CORE_MODELS.row(core_model_id)
+    core = compared_core(row)
+    (contents,) = contents_of([row])
+    missing, against = missing_of(row, contents), contradictions(row)
+    quantities = {
+        "front end": front_end_quantities(core.overview.front_end),
+        "memory": memory_quantities(core.memory),
+    }
+    return {
+        "label": core_label(row),
+        "port_labels": port_labels(row),
+        "kinds": [fields_of(kind, KindOut) for kind in core.overview.kinds],
+        "competition": [
+            {
+                "first": pair.first.names,
+                "second": pair.second.names,
+                "shared": pair.shared,
+                "together": round(pair.together, 4),
+            }
+            for pair in kind_competition(core.overview).strongest
+        ],
+        "numbers": [
+            {"subject": subject, "aspect": number.aspect, "unit": number.unit, "value": number.value}
+            for subject, numbers in quantities.items()
+            for number in numbers
+            if number.value is not None
+        ],
+        "limits": [text for text, _ in limits_of(contents, missing, against)],
+        "missing": [part.text for part in missing.parts],
+        "contradicted": against.total,
+    }
 
 
 @router.post("/core-models", response={201: CoreModelOut})
@@ -229,15 +269,6 @@ def name_ports_of_core_model(request: HttpRequest, core_model_id: Id, data: Port
         ) from error
     access.log_action(request, AuditAction.CHANGED, row)
     return CORE_MODELS.value(row)
-
-
-@router.post("/core-models/{core_model_id}/why", response=list[BlockReasonOut], auth=read_access)
-def explain_blocks(request: HttpRequest, core_model_id: Id, data: CodeToExplain) -> Any:
-    """Explain the times of up to 100 blocks by a core model."""
-    row = get_object_or_404(usable_core_models(), pk=core_model_id)
-    blocks = read_blocks(data.code, MAX_BLOCKS)
-    assumed = Assumptions(data.without, data.alike, data.nearest, data.mode == LOOP)
-    return [reason.as_json() for reason in reasons_of(blocks, row, assumed)]
 
 
 def _part(model: Any, pk: int | None, field: str) -> Any:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from inference.core.core_model.differences import ComparedCore, CoreNumber, core_numbers
-from inference.core.core_model.memory_reading import memory_times
+from inference.core.core_model.differences import CoreNumber, core_numbers
 from inference.core.protocols import Json
-from inference.features.learning.core_model.query import cached_overview, core_models
-from inference.features.library.gallery.query import recorded_cores
+from inference.features.learning.core_model.query import compared_core, core_models
+from inference.features.library.gallery.query import recorded_core, recorded_cores
 from inference.models import StoredCoreModel
-from inference.storage.core_models import core_model_of, overview_of
-from inference.storage.result_names import processor_name
+from inference.storage.result_names import machine_label, processor_name
 
 MAX_CHOICES = 100
 _MAX_IN_SUMMARY = 4
@@ -55,35 +54,54 @@ class CoreComparison:
 
 
 def core_label(row: StoredCoreModel) -> str:
-    """The processor of a core model's machine, else the core model's name."""
-    return row.name if row.machine is None else processor_name(row.machine)
+    """What a core model is of: "Zen 5 (AMD EPYC 9R14), this computer"; of no machine, what it is called."""
+    if row.machine is not None:
+        return machine_label(row.machine)
+    core = recorded_core(row.name)
+    return row.name if core is None else core.label
 
 
-def comparable_cores(row: StoredCoreModel) -> list[StoredCoreModel]:
-    """The core models that a core model can be compared with, the recorded ones last."""
-    rows = [other for other in core_models().filter(isa=row.isa_id)[:MAX_CHOICES] if other.pk != row.pk]
-    names = {other.name for other in (row, *rows)}
-    recorded = (core for core in recorded_cores() if core.isa == row.isa.name and core.name not in names)
-    return [*rows, *(core.row for core in recorded)]
+def processor_label(row: StoredCoreModel) -> str:
+    """As `core_label`, in a word or two for sentences and heads of columns: "Zen 5"."""
+    return core_label(row) if row.machine is None else processor_name(row.machine)
+
+
+def core_choices(row: StoredCoreModel) -> list[tuple[str, str]]:
+    """(name, label) of the core models that a core model can be compared with, the recorded ones last.
+
+    Labels differ. The documents of recorded cores are not read.
+    """
+    stored = core_models().filter(isa__name=row.isa.name)[:MAX_CHOICES]
+    choices = [(other.name, core_label(other)) for other in stored if other.pk != row.pk]
+    names = {row.name, *(name for name, _ in choices)}
+    choices += [
+        (core.name, core.label)
+        for core in recorded_cores()
+        if core.isa == row.isa.name and core.name not in names
+    ]
+    counts = Counter(label for _, label in choices)
+    return [
+        (name, label if counts[label] == 1 or label == name else f"{label}: {name}")
+        for name, label in choices
+    ]
+
+
+def other_core(row: StoredCoreModel, name: str) -> StoredCoreModel | None:
+    """The core model with this name among those that `row` can be compared with."""
+    other = core_models().filter(isa__name=row.isa.name, name=name).exclude(pk=row.pk).first()
+    if other is not None or name == row.name:
+        return other
+    core = recorded_core(name)
+    return None if core is None or core.isa != row.isa.name else core.row
 
 
 def compare_cores(first: StoredCoreModel, second: StoredCoreModel) -> CoreComparison:
     """The numbers of two core models of one instruction set."""
-    labels = core_label(first), core_label(second)
+    labels = processor_label(first), processor_label(second)
     if labels[0] == labels[1]:
         labels = first.name, second.name
-    numbers = core_numbers(_compared_core(first), _compared_core(second))
+    numbers = core_numbers(compared_core(first), compared_core(second))
     return CoreComparison(first, second, *labels, numbers, _summary(*labels, numbers))
-
-
-def _compared_core(row: StoredCoreModel) -> ComparedCore:
-    if row._state.adding:  # the recorded core model
-        model = core_model_of(row)
-        return ComparedCore(overview_of(row, model), model.memory)
-    if row.latencies is not None:
-        return ComparedCore(cached_overview(row), memory_times(row.latencies.memory))
-    model = core_model_of(row, ())
-    return ComparedCore(cached_overview(row), model.memory if model.latencies else None)
 
 
 def _summary(first: str, second: str, numbers: Sequence[CoreNumber]) -> str:

@@ -1,4 +1,4 @@
-"""Pages of core models: the list, a model with its parts, creating one from parts, and files."""
+"""Pages of core models: the list, a CPU's home, creating one from parts, and files."""
 
 from __future__ import annotations
 
@@ -11,15 +11,27 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import path, reverse
+from django.urls import path
 from django.utils.safestring import mark_safe
+from django.views.decorators.http import require_POST
 
-from inference.core.core_model import CoreOverview, UnitKind
-from inference.features.learning.core_model.comparison import core_label
+from inference.core.core_model import CoreOverview, UnitKind, kind_competition
+from inference.features.learning.core_model.comparison import core_choices, core_label
+from inference.features.learning.core_model.home import (
+    MEASURABLE_PARTS,
+    competition_sentences,
+    competition_table,
+    contradictions,
+    home_sections,
+    limits_of,
+    missing_of,
+    newest_part,
+    start_config,
+)
 from inference.features.learning.core_model.query import (
     COLUMNS,
     CoreModelContents,
-    cached_overview,
+    compared_core,
     contents_of,
     core_models,
 )
@@ -31,21 +43,23 @@ from inference.features.learning.core_model.storing import (
     store_parts,
 )
 from inference.features.learning.scheduler.query import CAVEAT, scheduler_view
+from inference.features.library.gallery.query import RecordedCore
 from inference.features.library.uploads.query import waiting_uploads
 from inference.figures.core_diagram import core_drawing, latency_span
 from inference.formats.core_model_json import PORT_NAME_LIMIT, CoreModelDocument
 from inference.formats.problems import ExchangeError
 from inference.isa.targets import names_with_blocks, target_of
 from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
-from inference.storage.core_models import unsettled_kinds
+from inference.storage.core_models import port_labels, unsettled_kinds
 from inference.storage.exporting import CORE_MODEL_EXPORTS
 from inference.storage.names import NAME_LIMIT, free_name
 from inference.storage.result_names import processor_name, result_name
+from inference.web.contributions import PanelPlace, rendered_panels
 from inference.web.file_answers import attachment
 from inference.web.naming import naming_paths
 from inference.web.paging import list_page
-from inference.web.request_fields import StrictForm
-from inference.web.validation import choice_parameter
+from inference.web.request_fields import NOT_STARTED, StrictForm, start_run
+from inference.web.validation import RequestError, choice_parameter
 
 
 def core_models_page(request: HttpRequest) -> HttpResponse:
@@ -56,58 +70,15 @@ def core_models_page(request: HttpRequest) -> HttpResponse:
         core_models,
         COLUMNS,
         "-created",
-        lambda page: {"rows": list(zip(page.rows, contents_of(page.rows), strict=True))},
+        lambda page: {
+            "rows": list(zip(page.rows, contents_of(page.rows), map(core_label, page.rows), strict=True))
+        },
     )
 
 
 @dataclass(frozen=True)
-class CoreModelPart:
-    """A part of a core model: its source, its content as text, and the bounds that follow from it."""
-
-    label: str
-    name: str
-    url: str
-    there: bool
-    has: str
-    bounds: str
-
-
-def _parts(row: StoredCoreModel, contents: CoreModelContents) -> list[CoreModelPart]:
-    def part(label: str, source: Any, url_name: str, has: str, missing: str, bounds: str) -> CoreModelPart:
-        name = contents.sources.get(label.lower(), "")
-        url = "" if source is None else reverse(url_name, args=[source.pk])
-        return CoreModelPart(label, name, url, bool(has), has or missing, bounds)
-
-    described = f"{contents.described:,} schemes with µops" if contents.described else ""
-    timed = f"{contents.with_latencies:,} schemes, idioms, forwarding" if contents.with_latencies else ""
-    front = "loops and straight code" if contents.has_front_end else ""
-    unknown = "not measured"
-    return [
-        part("Ports and slots", row.mapping, "mapping", described, unknown, "ports, slots, instructions"),
-        part(
-            "Latencies",
-            row.latencies,
-            "latency-set",
-            timed,
-            "No latencies measured; assuming 1 cycle",
-            "dependencies, memory",
-        ),
-        part("Front end", row.front_end, "front-end", front, unknown, "front end"),
-    ]
-
-
-def _drawings(overview: CoreOverview, row: StoredCoreModel) -> list[tuple[str, str]]:
-    """The diagram for wide and for narrow pages; CSS shows one."""
-    texts = [
-        (name, core_drawing(overview, row.port_names, narrow=narrow).inline())
-        for name, narrow in (("wide", False), ("narrow", True))
-    ]
-    return [(name, mark_safe(text)) for name, text in texts]  # noqa: S308  what is in it was escaped
-
-
-@dataclass(frozen=True)
 class KindRow:
-    """A kind of instructions in the table. `chips`: index, name and the vendor's name of its ports.
+    """A kind of instructions in the table. `chips`: index, label and own name of its ports.
 
     `unsettled`: number of its schemes that another result of the machine contradicts.
     """
@@ -118,43 +89,93 @@ class KindRow:
     unsettled: int
 
 
-def _kind_rows(kinds: Sequence[UnitKind], row: StoredCoreModel) -> list[KindRow]:
+def _kind_rows(kinds: Sequence[UnitKind], row: StoredCoreModel, labels: Mapping[str, str]) -> list[KindRow]:
     unsettled = unsettled_kinds(row)
-    return [_kind_row(kind, row, unsettled[kind.name]) for kind in kinds]
-
-
-def _kind_row(kind: UnitKind, row: StoredCoreModel, unsettled: int) -> KindRow:
     ports = ports_of(row)
-    return KindRow(
-        kind,
-        tuple((ports.index(port), port, row.port_names.get(port, "")) for port in kind.ports),
-        "" if kind.latencies is None else latency_span(kind.latencies),
-        unsettled,
-    )
+    return [
+        KindRow(
+            kind,
+            tuple((ports.index(port), labels.get(port, port), port) for port in kind.ports),
+            "" if kind.latencies is None else latency_span(kind.latencies),
+            unsettled[kind.name],
+        )
+        for kind in kinds
+    ]
 
 
 def core_model(request: HttpRequest, pk: int) -> HttpResponse:
-    """A core model: its parts, missing parts, and actions."""
+    """A core model: how good it is, what it is, what it lacks, and actions."""
     row = get_object_or_404(core_models(), pk=pk)
     (contents,) = contents_of([row])
-    overview = cached_overview(row)
-    kinds = _kind_rows(overview.kinds, row)
-    context = {
+    return render(request, "inference/core_model/core_model.html", home_context(request, row, contents))
+
+
+def home_context(
+    request: HttpRequest,
+    row: StoredCoreModel,
+    contents: CoreModelContents,
+    recorded: RecordedCore | None = None,
+) -> dict[str, Any]:
+    """The context of a core model's page; `recorded`: the core of the gallery that `row`, unsaved, is."""
+    core = compared_core(row)
+    overview, labels = core.overview, port_labels(row)
+    kinds = _kind_rows(overview.kinds, row, labels)
+    competition = kind_competition(overview)
+    missing = missing_of(row, contents, "" if recorded is None else recorded.lacks)
+    against = contradictions(row)
+    return {
         "row": row,
+        "recorded": recorded,
         "label": core_label(row),
-        "diagram": _drawings(overview, row) if overview.ports else None,
+        "panels": rendered_panels(request, PanelPlace.CORE_MODEL, row),
+        "limits": limits_of(contents, missing, against),
+        "diagram": _drawings(overview, labels) if overview.ports else None,
         "kinds": kinds,
-        "unsettled": sum(kind.unsettled for kind in kinds),
-        "contents": contents,
-        "parts": _parts(row, contents),
+        "competition": competition_table(competition, labels),
+        "competing": competition_sentences(competition),
+        "sections": home_sections(row, core),
         "scheduler": scheduler_view(row),
         "caveat": CAVEAT,
+        "missing": missing,
+        "contradictions": against,
+        "contents": contents,
         "exports": {
-            name: export for name, export in CORE_MODEL_EXPORTS.items() if export.describes(row.isa.name)
+            name: export
+            for name, export in CORE_MODEL_EXPORTS.items()
+            if recorded is None and export.describes(row.isa.name)
         },
+        "choices": core_choices(row),
         "asks_blocks": target_of(row.isa.name).blocks is not None,
     }
-    return render(request, "inference/core_model/core_model.html", context)
+
+
+def _drawings(overview: CoreOverview, labels: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The diagram for wide and for narrow pages; CSS shows one."""
+    texts = [
+        (name, core_drawing(overview, labels, narrow=narrow).inline())
+        for name, narrow in (("wide", False), ("narrow", True))
+    ]
+    return [(name, mark_safe(text)) for name, text in texts]  # noqa: S308  what is in it was escaped
+
+
+@require_POST
+def measure_missing(request: HttpRequest, pk: int) -> HttpResponse:
+    """Start the run that measures a missing part, or take the part that the machine has already."""
+    row = get_object_or_404(core_models(), pk=pk)
+    part = request.POST.get("part", "")
+    if part not in MEASURABLE_PARTS or row.machine is None or row.document is not None:
+        raise RequestError(
+            "part", f"nothing can be measured of {row.name}: {part[:40]!r}", ", ".join(MEASURABLE_PARTS)
+        )
+    contents = contents_of([row])[0]
+    stored = newest_part(row.machine, part) if part.replace("-", " ") in contents.lacking else None
+    if stored is not None:
+        setattr(row, part.replace("-", "_"), stored)
+        row.save(update_fields=[part.replace("-", "_")])
+        messages.success(request, f"{stored.name} is part of this core model now.")
+        return redirect("core-model", pk)
+    run = start_run(request, *start_config(row, part), lead=NOT_STARTED)
+    return redirect("core-model", pk) if run is None else redirect("run", run.pk)
 
 
 class CoreModelForm(StrictForm):
@@ -279,6 +300,7 @@ urlpatterns = [
     path("core-models/", core_models_page, name="core-models"),
     path("core-models/new/", core_model_new, name="core-model-new"),
     path("core-models/<int:pk>/", core_model, name="core-model"),
+    path("core-models/<int:pk>/measure/", measure_missing, name="core-model-measure"),
     path("core-models/<int:pk>/export/", core_model_export, name="core-model-export"),
     path("core-models/<int:pk>/ports/", core_model_ports, name="core-model-ports"),
     *naming_paths(StoredCoreModel, "core-model", "core-models"),

@@ -1,4 +1,4 @@
-"""Core models and their explanations of blocks, for pages, API and shell."""
+"""Core models for pages, API and shell."""
 
 from __future__ import annotations
 
@@ -11,30 +11,22 @@ from typing import Any
 from django.db.models import Count, QuerySet
 from django.urls import reverse
 
-from inference.core.core_model import Assumptions, CoreModel, CoreOverview, CorePrediction
-from inference.core.core_model.dependences import ChainStep
-from inference.core.core_model.nearest import CoreModelBlocks
-from inference.core.core_model.prediction import SchemeSubstitution
+from inference.core.core_model.differences import ComparedCore
 from inference.core.protocols import Json
+from inference.features.library.gallery.query import recorded_core
 from inference.features.running.runs.kind_presentation import RunOutcome
-from inference.isa.blocks import name_of_location
-from inference.isa.code.block import Block
 from inference.isa.targets import names_with_blocks
-from inference.models import PortUsage, Run, SchemeLatencies, StoredCoreModel
+from inference.models import ISA, PortUsage, Run, SchemeLatencies, StoredCoreModel
 from inference.storage.core_models import core_model_of, overview_of
 from inference.web.paging import having_words
 
 COLUMNS = {"created": "id", "name": "name"}
 
 
-_LISTED_BOUNDS = 2
-"""Number of bounds that a sentence names besides the largest."""
-
-
 def core_models(text: str = "") -> QuerySet[StoredCoreModel]:
     """Core models without their large fields, filtered by a text in name or note."""
     rows = StoredCoreModel.objects.select_related(
-        "isa", "machine", "mapping", "latencies", "front_end", "run"
+        "isa", "machine__isa", "mapping", "latencies", "front_end", "run"
     ).defer("document", "mapping__report", "latencies__readings", "front_end__readings")
     return rows.filter(having_words(text)) if text else rows
 
@@ -99,14 +91,30 @@ def _of_parts(row: StoredCoreModel, described: int, with_latencies: int) -> Core
     return CoreModelContents(described, with_latencies, row.front_end is not None, named)
 
 
-def cached_overview(row: StoredCoreModel) -> CoreOverview:
-    """What the model's ports execute; the last 16 are cached."""
-    return _overview(row.pk, row.created, (row.mapping_id, row.latencies_id, row.front_end_id))
+def compared_core(row: StoredCoreModel) -> ComparedCore:
+    """What the model's ports execute, its front end and its memory; the last ones are cached."""
+    if not row._state.adding:
+        return _compared_core(row.pk, row.created, (row.mapping_id, row.latencies_id, row.front_end_id))
+    isa = ISA.objects.filter(name=row.isa.name).values_list("pk", "created").first()
+    return _recorded_core(row.name, isa)
 
 
 @lru_cache(maxsize=16)
-def _overview(pk: int, _created: datetime, _parts: tuple[int | None, ...]) -> CoreOverview:
-    return overview_of(core_models().defer(None).get(pk=pk))
+def _compared_core(pk: int, _created: datetime, _parts: tuple[int | None, ...]) -> ComparedCore:
+    return _core_of(core_models().defer(None).get(pk=pk))
+
+
+@lru_cache(maxsize=16)
+def _recorded_core(name: str, _isa: tuple[int, datetime] | None) -> ComparedCore:
+    core = recorded_core(name)
+    assert core is not None, "only recorded cores have unsaved rows"
+    return _core_of(core.row)
+
+
+def _core_of(row: StoredCoreModel) -> ComparedCore:
+    model = core_model_of(row)
+    has_memory = row.latencies is not None or bool(model.latencies)
+    return ComparedCore(overview_of(row, model), model.memory if has_memory else None)
 
 
 def outcomes(runs: Sequence[Run]) -> dict[int, RunOutcome]:
@@ -117,101 +125,3 @@ def outcomes(runs: Sequence[Run]) -> dict[int, RunOutcome]:
         for row in rows
         if row.run_id is not None
     }
-
-
-@dataclass(frozen=True)
-class BlockReason:
-    """A core model's explanation of a block's time.
-
-    `chain`: {index of an instruction: cycles that it adds to the critical chain}. `model`: restricted to the
-    block's schemes.
-    """
-
-    row: StoredCoreModel
-    prediction: CorePrediction
-    sentence: str
-    chain: Mapping[int, float]
-    model: CoreModel
-
-    @property
-    def sources(self) -> Mapping[str, str]:
-        return self.model.sources
-
-    def as_json(self) -> Json:
-        """The API's answer; instructions count from 1."""
-        prediction = self.prediction
-        bounds = prediction.bounds
-        return {
-            "model": self.row.name,
-            "cycles": None if prediction.unknown else round(prediction.cycles, 4),
-            "bound": str(bounds[0].kind) if bounds else None,
-            "bounds": {str(bound.kind): round(bound.cycles, 4) for bound in bounds},
-            "why": {str(bound.kind): bound.why for bound in bounds},
-            "chain": [place + 1 for place in sorted(self.chain)],
-            "steps": [step_json(step) for step in prediction.chain],
-            "text": self.sentence,
-            "unknown": list(prediction.unknown),
-            "taken": [substitution_json(substitution) for substitution in prediction.substitutions],
-            "lacking": list(prediction.lacking),
-            "sources": dict(self.sources),
-        }
-
-
-def step_json(step: ChainStep) -> Json:
-    """A step in the shape of `ChainStepOut`."""
-    return {
-        "instruction": step.instruction + 1,
-        "through": name_of_location(step.location),
-        "source": step.source,
-        "destination": step.destination,
-        "cycles": round(step.cycles, 4),
-        "basis": step.basis or "measured",
-    }
-
-
-def substitution_json(substitution: SchemeSubstitution) -> Json:
-    """A substitution in the shape of `SubstitutionOut`."""
-    return {
-        "scheme": substitution.scheme,
-        "nearest": substitution.nearest,
-        "differs": substitution.differs,
-        "parts": list(substitution.parts),
-    }
-
-
-def reasons_of(
-    blocks: Sequence[Block], row: StoredCoreModel, assumed: Assumptions | None = None
-) -> list[BlockReason]:
-    """The explanation of each block, in a bounded number of queries."""
-    assumptions = assumed or Assumptions()
-    texts = None if assumptions.nearest else {text for block in blocks for text, _ in block.terms}
-    predictor = CoreModelBlocks(core_model_of(row, texts), assumptions)
-    return [_reason(block, row, predictor) for block in blocks]
-
-
-def _reason(block: Block, row: StoredCoreModel, predictor: CoreModelBlocks) -> BlockReason:
-    prediction = predictor.predict(block)
-    chain: dict[int, float] = {}
-    for step in prediction.chain:
-        chain[step.instruction] = chain.get(step.instruction, 0.0) + step.cycles
-    return BlockReason(row, prediction, sentence_of(block, prediction), chain, predictor.model)
-
-
-def sentence_of(block: Block, prediction: CorePrediction) -> str:
-    """A sentence such as "4.0 cycles: the chain rax → imul → rax; ports alone 1.0, front end 0.5"."""
-    if not prediction.bounds:
-        return "all bounds are left out"
-    largest, *smaller_bounds = prediction.bounds
-    reason = _chain_text(block, largest.chain) if largest.chain else f"{largest.kind}, {largest.why}"
-    smaller = ", ".join(f"{bound.kind} {bound.cycles:.1f}" for bound in smaller_bounds[:_LISTED_BOUNDS])
-    smaller = f"; {smaller}" if smaller else ""
-    at_least = "at least " if prediction.unknown else ""
-    return f"{at_least}{largest.cycles:.1f} cycles: {reason}{smaller}"
-
-
-def _chain_text(block: Block, chain: Sequence[ChainStep]) -> str:
-    words = []
-    for step in chain:
-        mnemonic = block.instructions[step.instruction].text.split()[0]
-        words += [name_of_location(step.location), mnemonic]
-    return f"the chain {' → '.join([*words, words[0]])}"

@@ -23,7 +23,7 @@ _LISTED = 8
 
 def front_ends(text: str = "") -> QuerySet[MeasuredFrontEnd]:
     """Front ends, filtered by a text in name or note."""
-    rows = MeasuredFrontEnd.objects.select_related("isa", "machine")
+    rows = MeasuredFrontEnd.objects.select_related("isa", "machine__isa")
     return rows.filter(having_words(text)) if text else rows
 
 

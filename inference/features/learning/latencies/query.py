@@ -47,7 +47,7 @@ _ABBREVIATIONS = {name: short for short, name in NAMES.items()}
 
 def latency_sets(text: str = "") -> QuerySet[LatencySet]:
     """Sets with `scheme_count`, `pair_count` (isolated pairs) and `is_recorded`, filtered by a text."""
-    rows = LatencySet.objects.select_related("isa", "machine").defer("readings")
+    rows = LatencySet.objects.select_related("isa", "machine__isa").defer("readings")
     rows = rows.annotate(
         scheme_count=_scheme_aggregate(Count("pk")),
         pair_count=_scheme_aggregate(Sum("isolated")),

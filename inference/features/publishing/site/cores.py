@@ -8,11 +8,14 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from inference.core.core_model import CoreModel
+from inference.core.core_model import CoreModel, KindCompetition, kind_competition
+from inference.core.core_model.differences import front_end_quantities, memory_quantities
 from inference.core.experiment import Experiment
 from inference.core.front_end import read_front_end
 from inference.core.mapping import PortMapping as MappingValue
 from inference.core.throughput import inverse_throughput
+from inference.features.judging.accuracy_checks.core_verdict import CoreVerdict, core_verdict
+from inference.features.learning.core_model.home import quantity_facts
 from inference.features.learning.front_end.query import HEADLINES
 from inference.figures.core_diagram import core_drawing
 from inference.figures.heatmap import HeatMap
@@ -56,6 +59,9 @@ class _PublishedCore:
     front_end: tuple[tuple[Value, ...], ...] = ()
     slots: float | None = None
     diagram: SvgDrawing | None = None
+    verdict: CoreVerdict | None = None
+    competing: tuple[tuple[Value, ...], ...] = ()
+    memory: tuple[tuple[str, str], ...] = ()
     credits: tuple[str, ...] = (CITATION,)
 
 
@@ -82,27 +88,30 @@ def core_page(pk: int) -> PublishedPage:
     if row.front_end is not None:
         core = replace(core, front_end=tuple(_measured_numbers(row.front_end)))
     elif model.front_end is not None:
-        limits = ((label, getattr(model.front_end, name), "") for name, label in _LIMITS.items())
-        core = replace(core, front_end=tuple(limit for limit in limits if limit[1] is not None))
+        facts = quantity_facts(front_end_quantities(model.front_end))
+        core = replace(core, front_end=tuple((label, number, "") for label, number in facts))
     if model.front_end is not None:
         core = replace(core, slots=model.front_end.slots)
     about = "" if row.machine is None else row.machine.cpu
     overview = overview_of(row, model)
     if overview.ports:
-        core = replace(core, diagram=core_drawing(overview, port_labels(row)))
+        labels = port_labels(row)
+        competing = tuple(_competing(kind_competition(overview), labels))
+        core = replace(core, diagram=core_drawing(overview, labels), competing=competing)
+    if row.latencies is not None or model.latencies:
+        core = replace(core, memory=quantity_facts(memory_quantities(model.memory)))
+    core = replace(core, verdict=core_verdict(row))
     document = core_model_json(
         replace(model, sources={}), name=_NAME, isa=core.isa, port_names=row.port_names
     )
     return _page(PublishedKind.CORE, row.name, about, core, {"core-model.json": core_model_text(document)})
 
 
-_LIMITS = {
-    "slots": "Slots per cycle",
-    "straight_instructions": "Instructions per cycle in straight code",
-    "straight_bytes": "Bytes per cycle in straight code",
-    "loop_capacity": "Instructions in the longest loop at full rate",
-    "taken": "Taken branches per cycle",
-}
+def _competing(competition: KindCompetition, labels: Mapping[str, str]) -> Iterator[tuple[Value, ...]]:
+    """A row for each two groups of kinds that delay each other, the strongest first."""
+    for pair in competition.strongest:
+        shared = " ".join(labels.get(port, port) for port in pair.shared)
+        yield ", ".join(pair.first.names), ", ".join(pair.second.names), shared, pair.together
 
 
 def _mappings() -> QuerySet[PortMapping]:
@@ -187,6 +196,8 @@ def _page(
 
 
 def _facts(core: _PublishedCore) -> Iterator[PublishedFact]:
+    if core.verdict is not None:
+        yield PublishedFact("accuracy", core.verdict.grade, "; ".join(core.verdict.reasons))
     if core.mapping is not None:
         yield PublishedFact("schemes", f"{len(core.schemes):,}")
         yield PublishedFact("ports", str(len(core.mapping.ports)))
@@ -209,6 +220,11 @@ def _sections(core: _PublishedCore) -> Iterator[PublishedTable | PublishedPictur
     if core.diagram is not None:
         note = "What each port runs: kinds of instructions, with their latencies."
         yield PublishedPicture("core", "Core", core.diagram, note)
+    if core.competing:
+        note = "Cycles of as many typical instructions of both kinds as take one cycle alone; by their ports."
+        texts = (PublishedColumn(title) for title in ("Kind", "Competes with", "Ports of both"))
+        pairs = (*texts, PublishedColumn("Cycles together", CellKind.NUMBER))
+        yield PublishedTable("competition", "Who competes with whom", pairs, core.competing, note)
     has_heat_map = core.best is not None and bool(core.best.heat_map)
     if core.mapping is not None:
         note = "Schemes that can use a port, and filled those with a µop that no other port can execute."
@@ -228,6 +244,9 @@ def _sections(core: _PublishedCore) -> Iterator[PublishedTable | PublishedPictur
             PublishedColumn("Remark"),
         )
         yield PublishedTable("front-end", "Front end", columns, core.front_end)
+    if core.memory:
+        heads = (PublishedColumn("Number"), PublishedColumn("Value"))
+        yield PublishedTable("memory", "Memory", heads, core.memory)
     if core.mapping is not None:
         note = "Schemes with equal µops share a line. Coloured edges lead to the ports that execute a µop."
         yield PublishedPicture("graph", "Graph", graph_drawing(core.mapping), note)

@@ -1,0 +1,399 @@
+"""A CPU's home: what the page of a core model has beside the diagram and the kinds of instructions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from statistics import median
+
+from django.db.models import Count, QuerySet
+from django.urls import reverse
+from django.utils import timezone
+
+from inference.core.core_model import KindCompetition
+from inference.core.core_model.differences import (
+    ComparedCore,
+    CoreQuantity,
+    front_end_quantities,
+    memory_quantities,
+)
+from inference.core.core_model.overview import KindPair
+from inference.core.explain import REASONS, NotCharacterised
+from inference.core.protocols import Json
+from inference.core.texts import count_of
+from inference.features.learning.completing.query import (
+    completing_runs,
+    expected_seconds,
+    obstacle,
+    unmeasured,
+)
+from inference.features.learning.completing.request import KIND as COMPLETE
+from inference.features.learning.completing.request import MAX_SCHEMES
+from inference.features.learning.core_model.query import CoreModelContents
+from inference.features.learning.latencies.query import memory_sentences
+from inference.features.machines.machines.query import noise_of, readings_of, shares_of
+from inference.models import (
+    Characterisation,
+    InstructionScheme,
+    LatencySet,
+    Machine,
+    MeasuredFrontEnd,
+    PortUsage,
+    Run,
+    SchemeConflict,
+    StoredCoreModel,
+)
+from inference.runs.machines.facts import executable_schemes, finished_runs
+from inference.storage.judging import grounds_of
+
+_DAY = timedelta(hours=24)
+_MAX_CONFLICTS = 60
+_MAX_PAIRS = 3
+"""Pairs of competing kinds that a sentence names."""
+
+
+@dataclass(frozen=True)
+class HomeSection:
+    """A section of named numbers with their units, and sentences that are folded.
+
+    `links`: (text, address) of the pages with the details.
+    """
+
+    key: str
+    title: str
+    facts: tuple[tuple[str, str], ...]
+    folded: str = ""
+    sentences: tuple[str, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
+
+
+def home_sections(row: StoredCoreModel, core: ComparedCore) -> list[HomeSection]:
+    """The sections that have content."""
+    sections = (_front_end(row, core), _memory(row, core), _noise(row))
+    return [section for section in sections if section is not None and (section.facts or section.sentences)]
+
+
+def quantity_facts(quantities: Iterable[CoreQuantity]) -> tuple[tuple[str, str], ...]:
+    """(label, number with its unit) of the known ones."""
+    return tuple(
+        (quantity.aspect[0].upper() + quantity.aspect[1:], f"{_number(quantity.value)} {quantity.unit}")
+        for quantity in quantities
+        if quantity.value is not None
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _front_end(row: StoredCoreModel, core: ComparedCore) -> HomeSection:
+    limits = core.overview.front_end
+    facts = quantity_facts(front_end_quantities(limits))
+    fused = () if limits is None or limits.fused is None else tuple(sorted(limits.fused))
+    if fused:
+        facts = (*facts, ("Pairs in one slot", count_of(len(fused), "pair")))
+    links = _links("Curves and the code behind each number", "front-end", row.front_end_id)
+    return HomeSection("front-end", "Front end", facts, "Which pairs take one slot", fused, links)
+
+
+def _memory(row: StoredCoreModel, core: ComparedCore) -> HomeSection:
+    facts = quantity_facts(memory_quantities(core.memory))
+    sentences = () if core.memory is None else tuple(memory_sentences(core.memory))
+    links = (
+        *_links("Memory in detail", "latency-memory", row.latencies_id),
+        *_links("All latencies", "latency-set", row.latencies_id),
+    )
+    return HomeSection("memory", "Memory", facts, "Renaming, pages, lines", sentences, links)
+
+
+def _noise(row: StoredCoreModel) -> HomeSection | None:
+    machine = row.machine
+    if machine is None or machine.is_simulated:
+        return None
+    facts = []
+    if (noise := noise_of(machine)) is not None:
+        facts.append(("Reference blocks off by", f"{100 * noise:.1f} %, median"))
+    if machine.ghz is not None:
+        facts.append(("Clock", f"{machine.ghz:.2f} GHz"))
+    shares = shares_of(readings_of(machine, timezone.now() - _DAY))
+    facts += [
+        (f"{word.capitalize()}, last day", f"{share:.0f} % of the time")
+        for state, word, share in shares
+        if state == Machine.State.CONTENDED
+    ]
+    checks = None if row.mapping is None else grounds_of(row.mapping, ()).checks
+    if checks is not None and checks.overall.repeats is not None:
+        facts.append(("A mix measured again differs by", f"{checks.overall.repeats:.1f} %, median"))
+    links = _links("Can its numbers be trusted?", "machine-trust", machine.pk)
+    return HomeSection("noise", "Noise", tuple(facts), links=links)
+
+
+def _links(text: str, route: str, pk: int | None) -> tuple[tuple[str, str], ...]:
+    return () if pk is None else ((text, reverse(route, args=[pk])),)
+
+
+def competition_sentences(competition: KindCompetition) -> list[str]:
+    """The pairs of kinds that compete most, in words; [] where no two kinds delay each other."""
+    return [_pair_sentence(pair) for pair in competition.strongest[:_MAX_PAIRS]]
+
+
+def _pair_sentence(pair: KindPair) -> str:
+    first, second = sorted((pair.first, pair.second), key=lambda group: len(group.ports))
+    shared = (
+        f"its {len(pair.shared)}"
+        if len(pair.shared) == len(first.ports)
+        else f"{len(pair.shared)} of its {len(first.ports)}"
+    )
+    name = first.names[0]
+    return (
+        f"{name[0].upper()}{name[1:]} shares {shared} {'port' if len(first.ports) == 1 else 'ports'} with "
+        f"{second.names[0]}: a cycle’s work of each takes {pair.together:.2g} cycles together."
+    )
+
+
+@dataclass(frozen=True)
+class CompetitionCell:
+    """A pair of kinds in the table. `level`: 0 for no delay, to 4 for taking turns."""
+
+    text: str
+    title: str
+    level: int
+
+
+@dataclass(frozen=True)
+class CompetitionRow:
+    """A group of kinds. `ports`: labels; `cells`: against the groups before it, and itself."""
+
+    names: str
+    typical: str
+    ports: str
+    cells: tuple[CompetitionCell, ...]
+
+
+def competition_table(competition: KindCompetition, labels: Mapping[str, str]) -> list[CompetitionRow]:
+    """The lower half of the matrix, since it is symmetric; [] for fewer than two groups."""
+    if len(competition.groups) < 2:
+        return []
+    return [
+        CompetitionRow(
+            ", ".join(group.names),
+            group.typical,
+            " ".join(labels.get(port, port) for port in group.ports),
+            tuple(_cell(pair, labels) for pair in row[:place]),
+        )
+        for place, (group, row) in enumerate(zip(competition.groups, competition.pairs, strict=True))
+    ]
+
+
+def _cell(pair: KindPair, labels: Mapping[str, str]) -> CompetitionCell:
+    extra = pair.together - 1
+    first, second = pair.first.names[0], pair.second.names[0]
+    if not pair.shared:
+        return CompetitionCell("", f"{first} and {second} share no port", 0)
+    shared = ", ".join(labels.get(port, port) for port in pair.shared)
+    title = (
+        f"{first} and {second} share {shared}: as many of each as take a cycle alone take "
+        f"{pair.together:.2f} cycles together"
+    )
+    return CompetitionCell(f"+{100 * extra:.0f} %", title, min(4, math.ceil(4 * extra - 1e-9)))
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A scheme for which another result of the machine has other µops."""
+
+    scheme: InstructionScheme
+    here: str
+    there: str
+    other: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Contradictions:
+    """What speaks against a model.
+
+    `conflicts`: of its mapping, at most `_MAX_CONFLICTS`; `total`: number of schemes with any. `objections`:
+    of the newest check of the port model on its machine.
+    """
+
+    conflicts: tuple[Conflict, ...] = ()
+    total: int = 0
+    objections: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.total or self.objections)
+
+
+def contradictions(row: StoredCoreModel) -> Contradictions:
+    if row.mapping is None:
+        return Contradictions()
+    rows = SchemeConflict.objects.filter(mapping=row.mapping).select_related("scheme", "other")
+    listed = rows.defer("other__report").order_by("scheme__text", "other_id")[:_MAX_CONFLICTS]
+    conflicts = tuple(
+        Conflict(conflict.scheme, conflict.here, conflict.there, conflict.other.name, _uops_url(conflict))
+        for conflict in listed
+    )
+    return Contradictions(
+        conflicts, rows.values("scheme").distinct().count(), grounds_of(row.mapping, ()).objections
+    )
+
+
+def _uops_url(conflict: SchemeConflict) -> str:
+    return reverse("mapping", args=[conflict.other_id]) + "?tab=schemes"
+
+
+@dataclass(frozen=True)
+class MissingPart:
+    """What a core model lacks, with the button that measures it.
+
+    Args:
+        part: Value of the form's field; "" where nothing can be started here.
+        text: What is missing, and what follows from that.
+        button: Text of the button.
+        seconds: Estimate by earlier runs on the machine; None without any.
+        reasons: (number of schemes, why they were not found) where earlier runs tried.
+        lacking: Number of schemes without ports.
+    """
+
+    part: str
+    text: str
+    button: str = ""
+    seconds: float | None = None
+    reasons: tuple[tuple[int, str], ...] = ()
+    lacking: int = 0
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Missing parts; `obstacle`: why nothing can be measured now, "" where it can."""
+
+    parts: tuple[MissingPart, ...]
+    obstacle: str
+    pending: Run | None
+
+
+PORTS, FRONT_END, LATENCIES, SCHEDULER, SCHEMES = "ports", "front-end", "latencies", "scheduler", "schemes"
+MEASURABLE_PARTS = (FRONT_END, LATENCIES, SCHEDULER, SCHEMES)
+_MISSING = {
+    PORTS: "Ports and slots: blocks have no bound by ports, and kinds of instructions are not known.",
+    LATENCIES: "Latencies and memory: each dependence counts as one cycle.",
+    FRONT_END: "Front end: its limits on loops and straight code are not known.",
+}
+_BUTTONS = {LATENCIES: "Measure latencies of the starter set", FRONT_END: "Measure the front end"}
+
+
+def missing_of(row: StoredCoreModel, contents: CoreModelContents, lacks: str = "") -> Missing:
+    """What a core model lacks. `lacks`: what its recording says."""
+    there = {
+        PORTS: contents.described,
+        LATENCIES: contents.with_latencies,
+        FRONT_END: contents.has_front_end,
+    }
+    lacking = [part for part in _MISSING if not there[part]]
+    if row.machine is None:
+        parts = [MissingPart("", f"{lacks[0].upper()}{lacks[1:]}.")] if lacks else []
+        parts += [MissingPart("", _MISSING[part]) for part in lacking]
+        return Missing(tuple(parts), "", None)
+    runs = completing_runs(row)
+    pending = next((run for run in runs if run.state not in Run.FINAL), None)
+    return Missing(tuple(_parts(row, row.machine, lacking, runs)), obstacle(row), pending)
+
+
+def _parts(
+    row: StoredCoreModel, machine: Machine, lacking: Sequence[str], runs: Sequence[Run]
+) -> Iterator[MissingPart]:
+    for part in lacking:
+        stored = newest_part(machine, part)
+        if stored is not None:
+            yield MissingPart(part, _MISSING[part], f"Take {stored.name}")
+        elif part in _BUTTONS:
+            yield MissingPart(part, _MISSING[part], _BUTTONS[part], _seconds(machine, part))
+        else:
+            yield MissingPart("", _MISSING[part])
+    if row.mapping_id is not None and row.scheduler is None:
+        text = "Scheduler: it has not been looked for."
+        yield MissingPart(SCHEDULER, text, "Look for the scheduler", _seconds(machine, SCHEDULER))
+    if row.mapping_id is not None and (part_of_schemes := _missing_schemes(row, machine, runs)):
+        yield part_of_schemes
+
+
+def newest_part(machine: Machine, part: str) -> LatencySet | MeasuredFrontEnd | None:
+    """The newest result of the machine that could be this part of a core model."""
+    if part == LATENCIES:
+        return LatencySet.objects.filter(machine=machine).defer("readings").order_by("-pk").first()
+    if part == FRONT_END:
+        return MeasuredFrontEnd.objects.filter(machine=machine).order_by("-pk").first()
+    return None
+
+
+def _seconds(machine: Machine, kind: str) -> float | None:
+    """The median time of the last runs of a kind on the machine."""
+    times = finished_runs(machine, kind).values_list("busy_seconds", flat=True)
+    known = [seconds for seconds in times if seconds]
+    return median(known) if known else None
+
+
+def _missing_schemes(row: StoredCoreModel, machine: Machine, runs: Sequence[Run]) -> MissingPart | None:
+    """The schemes of the default set, as far as the machine has them, without ports."""
+    schemes = executable_schemes(machine).filter(exclusion="")
+    lacking = _without_ports(row, schemes).count()
+    if not lacking:
+        return None
+    assert row.mapping is not None, "the caller has looked"
+    verdicts = row.mapping.characterisations.exclude(reason="").exclude(scheme__usages__mapping=row.mapping)
+    by_reason = verdicts.order_by().values_list("reason").annotate(n=Count("pk")).order_by("-n")
+    reasons = tuple((number, REASONS[NotCharacterised(reason)]) for reason, number in by_reason)
+    text = f"Ports of {lacking:,} of {count_of(schemes.count(), 'scheme')} of the default set are not known."
+    number = len(next_schemes(row, machine, runs))
+    if not number:
+        return MissingPart("", text, reasons=reasons, lacking=lacking)
+    button = f"Measure the next {number}" if number < lacking else f"Measure all {number}"
+    return MissingPart(SCHEMES, text, button, expected_seconds(machine, number), reasons, lacking)
+
+
+def _without_ports(row: StoredCoreModel, schemes: QuerySet[InstructionScheme]) -> QuerySet[InstructionScheme]:
+    described = PortUsage.objects.filter(mapping=row.mapping_id).values("scheme")
+    return schemes.exclude(pk__in=described)
+
+
+def next_schemes(row: StoredCoreModel, machine: Machine, runs: Sequence[Run]) -> list[int]:
+    """The ids of the schemes that a completion measures next: those that no run has tried, the starter set
+    first.
+    """
+    schemes = _without_ports(row, executable_schemes(machine).filter(exclusion=""))
+    tried = Characterisation.objects.filter(mapping=row.mapping_id).values("scheme")
+    untried = schemes.exclude(pk__in=tried).exclude(text__in=unmeasured(runs).keys())
+    return list(untried.order_by("-starter", "pk").values_list("pk", flat=True)[:MAX_SCHEMES])
+
+
+def start_config(row: StoredCoreModel, part: str) -> tuple[str, Json]:
+    """(kind, description) of the run that measures a missing part of a core model with a machine."""
+    assert row.machine is not None, "the caller has looked"
+    if part == SCHEMES:
+        ids = next_schemes(row, row.machine, completing_runs(row))
+        return COMPLETE, {"core_model": row.pk, "schemes": ids}
+    config: Json = {"machine": row.machine_id}
+    if part == SCHEDULER:
+        config["core_model"] = row.pk
+    if part == LATENCIES:
+        config["schemes"] = "starter"
+    return part, config
+
+
+def limits_of(
+    contents: CoreModelContents, missing: Missing, against: Contradictions
+) -> list[tuple[str, str]]:
+    """(what limits a model, key of the section about it), in a few words each."""
+    limits = [(f"{part} not measured", "missing") for part in contents.lacking]
+    limits += [
+        (f"ports of {part.lacking:,} schemes of the default set not known", "missing")
+        for part in missing.parts
+        if part.lacking
+    ]
+    if against.total:
+        schemes = count_of(against.total, "scheme")
+        limits.append((f"{schemes} contradicted by another result", "contradictions"))
+    return limits

@@ -33,7 +33,7 @@ from inference.isa.operand_slots import (
     match,
 )
 
-_CACHE_SIZE = 1 << 10
+_CACHE_SIZE = 1 << 10  # sets of registers
 USUAL_LINES = 6
 """Addresses per block, as in the published sampler; a block that needs more gets more."""
 LINE = 64

@@ -28,7 +28,7 @@ _OPERANDS = "opschemes"
 _SCHEME = "$InsnScheme:"
 _PLACE = re.compile(r"(reg|mem)([0-9]{1,2})")
 _KINDS = {"reg": "register", "mem": "memory"}
-_MAX_BOUND = 10
+_MAX_BOUND = 10  # of edits and of binary digits that documents may have
 
 
 class NotTranslatable(Exception):  # noqa: N818 it is no error of anybody

@@ -38,8 +38,8 @@ DISCOVERIES, WITNESSES = "discoveries/", "witnesses/"
 START_BLOCK, MINIMISED_BLOCK = "start_bb.s", "minimized_bb.s"
 SINGLE_LABEL = "generalization"
 """Label of the discovery in a generalisation's directory, which has one."""
-LABEL_LENGTH = 100
-REASON_LENGTH = 200
+LABEL_LENGTH = 100  # characters
+REASON_LENGTH = 200  # characters
 MAX_SECONDS = 1e9
 """Seconds above which a duration is treated as invalid."""
 

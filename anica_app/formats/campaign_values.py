@@ -51,8 +51,8 @@ from inference.formats.problems import ExchangeError
 from inference.formats.sample_document import read_samples, sample_document
 from inference.predictors.samples import pack, unpack
 
-NAME_LIMIT = 200
-SOURCE_LIMIT = 300
+NAME_LIMIT = 200  # characters
+SOURCE_LIMIT = 300  # characters
 OURS: Final = "ours"
 ANICA: Final = "anica"
 """Format of abstract blocks and config: this program's, or the published AnICA's."""

@@ -60,7 +60,7 @@ _EXPECTED = (
     f"campaign.json and discoveries.json of a campaign's archive, {CONFIG} of a campaign of AnICA, or "
     f"{DISCOVERY} and {WITNESS} of a generalisation are expected, in it or in directories of it"
 )
-_NAMES_LISTED = 3
+_NAMES_LISTED = 3  # files of an archive that an error names
 MAX_PARTS = 200
 """Campaigns and generalisations that an archive may have."""
 

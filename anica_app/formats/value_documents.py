@@ -33,7 +33,7 @@ from inference.formats.problems import ExchangeError, Problems
 from inference.formats.source import read_source
 
 INFINITE = "infinite"
-_TOO_MUCH = 1e300
+_TOO_MUCH = 1e300  # larger numbers are as useless as infinite ones, and overflow in sums
 
 
 class ArchivedRow:

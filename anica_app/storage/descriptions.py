@@ -20,7 +20,7 @@ FreshBlocks = Annotated[int, Field(ge=0, le=100_000)]
 """Number of random blocks on which coverage is computed."""
 
 
-DEFAULT_FRESH = 2000
+DEFAULT_FRESH = 2000  # random blocks for the coverage of discoveries, unless asked for others
 
 
 GROUPS: Mapping[str, Any] = {

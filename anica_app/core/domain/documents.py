@@ -37,8 +37,8 @@ from anica_app.core.errors import AnicaError
 from inference.core.protocols import Json
 from inference.isa.operand_slots import Kind, OperandPlace
 
-MAX_INSTRUCTIONS = 100
-MAX_PAIRS = 20_000
+MAX_INSTRUCTIONS = 100  # of an abstract block
+MAX_PAIRS = 20_000  # of operands that alias or must not
 
 _PLACE = re.compile(r"([1-9]\d{0,3})\.(register|memory)\.([1-9]\d{0,2})")
 _SAME, _DIFFERENT = "same", "different"

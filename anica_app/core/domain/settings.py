@@ -22,8 +22,8 @@ FEATURES = (
 )
 """All features of schemes, in the order in which an abstract instruction lists them."""
 
-MAX_EDITS = 10
-MAX_LOG = 10
+MAX_EDITS = 10  # edits of a mnemonic
+MAX_LOG = 10  # binary digits of a bound on the number of µops
 MAX_EXTENSIONS = 400
 """Longest list of CPU features, in characters."""
 

@@ -18,7 +18,7 @@ from inference.isa.operand_slots import FIRST_FLAG, BlockScheme, Content, Operan
 from inference.isa.targets import DEFAULT, target_of
 
 DependencyKind = Literal["flag", "register"]
-_REGISTERS = (1 << FIRST_FLAG) - 1
+_REGISTERS = (1 << FIRST_FLAG) - 1  # the bits of registers, below those of flags
 
 
 class Dependency(NamedTuple):

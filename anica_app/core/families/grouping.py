@@ -24,7 +24,7 @@ FALSE_DEPENDENCY = "false dependency: "
 on the instructions. The last is a prefix for the class whose result a tool waits for although it is not
 read.
 """
-_MAX_NAMED = 3
+_MAX_NAMED = 3  # mnemonics that a class is named after; of more, one word says what they have in common
 _BOUND_WORDS = {
     DifferingBound.PORTS: "throughput",
     DifferingBound.SLOTS: "issue slots",

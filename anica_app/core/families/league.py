@@ -14,7 +14,7 @@ from inference.predictors.protocol import Answer
 
 TOLERANCE = 0.25
 """Largest relative error of a correct prediction."""
-NEITHER = 0
+NEITHER = 0  # in place of a tool's number
 
 
 def correct_tool(answers: Sequence[Answer], measured: float, tolerance: float = TOLERANCE) -> int:

@@ -16,7 +16,7 @@ from anica_app.core.search.generalisation import GeneralisingTrace, RoundCandida
 from anica_app.core.search.interestingness import JudgedBlock
 from inference.core.protocols import Checkpoint, Json
 
-FORMAT = 1
+FORMAT = 1  # of checkpoints
 
 
 @dataclass(frozen=True, slots=True)

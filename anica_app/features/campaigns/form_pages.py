@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -9,14 +11,22 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from anica_app.features.campaigns.form import SETTING, CampaignForm, WordsField, initial_settings
+from anica_app.features.campaigns.form import END, SETTING, CampaignForm, WordsField, initial_settings
 from anica_app.features.campaigns.query import CampaignPlan, plan_of
 from anica_app.features.campaigns.request import PRESETS, CampaignConfig, read_config
+from anica_app.features.discoveries.tool_commands import LLVM_MCA
 from anica_app.models import Campaign, Discovery
 from anica_app.storage.descriptions import GROUPS
 from inference.core.protocols import Json
-from inference.features.asking.predictors.query import PredictorListing, predictor_listings
-from inference.models import Predictor
+from inference.features.asking.predictors.modes import MEASURING
+from inference.features.asking.predictors.query import (
+    PredictorListing,
+    predictor_listings,
+    processor_of_machine,
+)
+from inference.models import Machine, Predictor, StoredCoreModel
+from inference.predictors import core_model, mapping
+from inference.predictors.processor_names import processor_option, processors_named
 from inference.runs.errors import ConfigError
 from inference.web.request_fields import start_run
 from inference.web.validation import choice_parameter, number_parameter, row_id_or_none, row_ids
@@ -25,17 +35,24 @@ _INHERITED_FIELDS = ("scheme_filter", "evaluate", "seed", "uops", "preset", "mod
 """Fields, beside the settings, that a campaign run again inherits."""
 _OPTIONAL_FIELDS = ("uops",)
 """Fields that the form omits from the description where they are empty."""
+AUTOMATIC = "automatic"
+"""The button that a script presses when the pair of predictors has changed: the preset of the pair."""
+_CPU_MINUTES = 3.0
+"""The time limit offered for the mistakes of a tool about a CPU."""
 
 
 def campaign_new(request: HttpRequest) -> HttpResponse:
     """Show the form, apply a preset, estimate, or start the campaign."""
     usable = [predictor for predictor in predictor_listings() if predictor.usable]
     if request.method != "POST":
-        initial, excluded = _initial(request)
+        initial, excluded = _initial(request, usable)
         return _page(request, CampaignForm(usable, initial=initial, excluded=excluded), usable)
     press = request.POST.get("press", "estimate")
     if press.startswith("preset:"):
-        return _page(request, CampaignForm(usable, _with_preset(request.POST, press[7:])), usable)
+        is_automatic = press[7:] == AUTOMATIC
+        data = request.POST
+        data = _with_pair_preset(data, usable) if is_automatic else _with_preset(data, press[7:])
+        return _page(request, CampaignForm(usable, data), usable)
     form = CampaignForm(usable, request.POST)
     plan = _plan(form, row_id_or_none(request.POST.get("from", "")))
     if press == "start" and plan is not None:
@@ -86,9 +103,61 @@ def _is_there(excluded: Any) -> bool:
     return isinstance(pk, int) and Discovery.objects.filter(pk=pk, abstract__isnull=False).exists()
 
 
-def _initial(request: HttpRequest) -> tuple[dict[str, Any], list[int]]:
-    """Initial values from the address: `from` a campaign, `predictor` ids, a `preset`; and the excluded
-    discoveries, those that it names and those of `from`.
+def pair_preset(pair: Sequence[PredictorListing]) -> str:
+    """The preset that fits one or two predictors.
+
+    Two machines are two ways of measuring if they are one machine; releases differ in nothing but the version
+    and the program.
+    """
+    measuring = [row for row in pair if row.kind.name in MEASURING]
+    if len(pair) < 2:
+        return "crashes" if pair and not measuring else "tools"
+    first, second = pair
+    if len(measuring) == 2:
+        return "harness" if first.options.get("machine") == second.options.get("machine") else "hardware"
+    if measuring:
+        return "hardware"
+    if {row.kind.name for row in pair} == {mapping.KIND}:
+        return "mappings"
+    same_options = _without_release(first) == _without_release(second)
+    return "regression" if same_options and first.version != second.version else "tools"
+
+
+def _without_release(row: PredictorListing) -> Json:
+    return {"kind": row.kind.name} | {
+        name: value for name, value in row.options.items() if name not in ("release", "program")
+    }
+
+
+def pair_for_machine(machine: Machine, usable: Sequence[PredictorListing]) -> list[PredictorListing]:
+    """The newest tool with a model of a machine's core, and what it is held against: the machine, or one of
+    its core models while it cannot measure. [] where either is missing.
+    """
+    core = processor_of_machine(machine)
+    tools = [row for row in usable if core and core in _cores_of(row)]
+    tool = max(tools, key=lambda row: (row.kind.name == LLVM_MCA, _version_key(row)), default=None)
+    models = set(StoredCoreModel.objects.filter(machine=machine).values_list("name", flat=True))
+    truths = [row for row in usable if row.options.get("machine") == machine.name]
+    models_here = (row for row in usable if row.kind.name == core_model.KIND)
+    truths += [row for row in models_here if row.options.get("model") in models]
+    return [tool, truths[0]] if tool is not None and truths else []
+
+
+def _cores_of(row: PredictorListing) -> Sequence[str]:
+    """The cores that a listed tool predicts for; () for other kinds of predictors."""
+    option = processor_option(row.kind.name)
+    usual = getattr(row.kind.settings(), option) if option else ""
+    return processors_named(row.kind.name, str(row.options.get(option) or usual)) if option else ()
+
+
+def _version_key(row: PredictorListing) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", row.version)]
+
+
+def _initial(request: HttpRequest, usable: Sequence[PredictorListing]) -> tuple[dict[str, Any], list[int]]:
+    """Initial values from the address: `from` a campaign, `predictor` ids, a `machine` that a tool is held
+    against, a `preset`, else that of the pair; and the excluded discoveries, those that it names and those of
+    `from`.
     """
     initial: dict[str, Any] = {}
     excluded = row_ids(request.GET.getlist("exclude"))
@@ -106,11 +175,30 @@ def _initial(request: HttpRequest) -> tuple[dict[str, Any], list[int]]:
     ids = row_ids(request.GET.getlist("predictor"))[:2]
     names_by_id = dict(Predictor.objects.filter(pk__in=ids).values_list("pk", "name"))
     named = [names_by_id[pk] for pk in ids if pk in names_by_id]
+    cpu = number_parameter(request, "machine")
+    if cpu is not None:
+        machine = get_object_or_404(Machine.objects.select_related("isa"), pk=cpu)
+        named = [row.name for row in pair_for_machine(machine, usable)]
+        initial[END + "minutes"] = _CPU_MINUTES
+    if named and not preset and again is None:
+        preset = pair_preset(_listings(named, usable))
     initial |= dict(zip(("first", "second"), named, strict=False))
     if preset:
         initial |= {"preset": preset, "scheme_filter": PRESETS[preset].filter, "mode": PRESETS[preset].mode}
         initial |= {SETTING + name: value for name, value in PRESETS[preset].settings.items()}
     return initial, excluded
+
+
+def _listings(names: Sequence[str], usable: Sequence[PredictorListing]) -> list[PredictorListing]:
+    by_name = {row.name: row for row in usable}
+    return [by_name[name] for name in names if name in by_name]
+
+
+def _with_pair_preset(data: QueryDict, usable: Sequence[PredictorListing]) -> QueryDict:
+    """The form's data with the settings of the preset that fits its pair; unchanged if it has this preset."""
+    names = [data.get(place, "") for place in ("first", "second")]
+    preset = pair_preset(_listings(names, usable))
+    return data if preset == data.get("preset") else _with_preset(data, preset)
 
 
 def _with_preset(data: QueryDict, name: str) -> QueryDict:
@@ -140,10 +228,19 @@ def _page(
     status: int = 200,
 ) -> HttpResponse:
     chosen_preset = str(form["preset"].value() or "tools")
+    pair = _listings([str(form[place].value() or "") for place in ("first", "second")], usable)
+    fitting = pair_preset(pair)
+    cpu = number_parameter(request, "machine")
+    machine = None if cpu is None else Machine.objects.filter(pk=cpu).select_related("isa").first()
     context = {
         "form": form,
         "usable": usable,
         "presets": [(key, preset, key == chosen_preset) for key, preset in PRESETS.items()],
+        "fitting": PRESETS[fitting] if pair and fitting != chosen_preset else None,
+        "chose_preset": "preset" in request.GET or _is_preset_pressed(request.POST.get("press", "")),
+        "machine": machine,
+        "core": "" if machine is None else processor_of_machine(machine),
+        "is_paired": bool(pair),
         "estimate": plan,
         "estimate_error": _first_complaint(form) if form.is_bound and plan is None else "",
         "refused": status == 400,
@@ -151,6 +248,10 @@ def _page(
         "excludes": bool(form.fields["excluded"].queryset),  # type: ignore[attr-defined]
     }
     return render(request, "anica/campaigns/new.html", context, status=status)
+
+
+def _is_preset_pressed(press: str) -> bool:
+    return press.startswith("preset:") and press[7:] != AUTOMATIC
 
 
 def _first_complaint(form: CampaignForm) -> str:

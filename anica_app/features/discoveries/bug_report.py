@@ -42,11 +42,12 @@ from anica_app.storage.findings import (
 )
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import name_with_mode
+from inference.features.asking.predictors.query import processor_of_machine
 from inference.formats.provenance import CITATION, PRODUCT
 from inference.formats.quoting import code_block, code_span, markdown_cell, markdown_line
 from inference.isa.blocks import block_of_hex, intel_of_bytes
 from inference.isa.code.block import BlockName
-from inference.models import Predictor
+from inference.models import Machine, Predictor
 from inference.predictors.protocol import Answer
 
 MAX_EXAMPLES = 5
@@ -301,9 +302,13 @@ def _answer_text(answer: Answer) -> str:
 
 
 def version_of(row: Predictor) -> str:
-    """The version of a predictor; for a machine its processor; "" where unknown."""
+    """The version of a predictor; for a machine its core and processor; "" where unknown."""
     measured = row.identity.get("measured")
     processor = measured.get("cpu") if isinstance(measured, dict) else ""
+    name = row.options.get("machine", "") if row.pk and row.is_runnable else ""
+    machine = Machine.objects.filter(name=name).select_related("isa").first() if name else None
+    if machine is not None:
+        processor = " · ".join(filter(None, (processor_of_machine(machine), processor)))
     version = row.identity.get("version") or row.identity.get("program") or processor or ""
     return str(version)
 

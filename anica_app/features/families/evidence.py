@@ -125,7 +125,9 @@ class FamilyEvidence:
         if self.measurement is None:
             return "No machine has measured the block."
         name, cycles = self.measurement
-        return f"{name} measured {cycles:.2f} cycles{self._who_is_right(cycles)}{self._with_values()}."
+        parts = [f"{name} measured {cycles:.2f} cycles{self._who_is_right(cycles)}", self._with_values()]
+        text = "; ".join(filter(None, parts[any(measures(row) for row, _ in self.answers) :]))
+        return f"{text[:1].upper()}{text[1:]}." if text else "With these operand values."
 
     def _who_is_right(self, cycles: float) -> str:
         """`: llvm-mca 14 is right`, by the error of each prediction; "" where one tool is a machine."""
@@ -150,10 +152,10 @@ class FamilyEvidence:
 
     def _with_values(self) -> str:
         if condition := joined_conditions(self.repeated):
-            return f"; the difference shows {condition}"
+            return f"the difference shows {condition}"
         others = max((finding.other_values for finding in self.repeated), default=0)
         choices = count_of(others, "other choice", "other choices")
-        return f"; the same with {choices} of operand values" if others else ""
+        return f"the same with {choices} of operand values" if others else ""
 
     @property
     def bars(self) -> list[NumberBar]:

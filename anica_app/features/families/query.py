@@ -44,11 +44,20 @@ _CHANGES = {
 
 @dataclass(frozen=True)
 class FamilyAnswer:
-    """The families of a campaign. `summary` is that of the campaign's facts, see `family_rows.summary_of`."""
+    """The families of a campaign. `summary` is that of the campaign's facts, see `family_rows.summary_of`.
 
-    sentence: str
+    `rate_sentence` says how often the tools disagree, and how much of that the families explain.
+    """
+
+    rate_sentence: str
     summary: Json
     families: Sequence[Family]
+    largest: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The rate and the largest family."""
+        return f"{self.rate_sentence[:-1]}; {self.largest}." if self.largest else self.rate_sentence
 
     @property
     def against(self) -> Json | None:
@@ -121,7 +130,10 @@ def answer_of(campaign: Campaign) -> FamilyAnswer | None:
     if not summary:
         return None
     rows = list(families_in_order(campaign))
-    return FamilyAnswer(_sentence(campaign, summary, rows), summary, rows)
+    tools = [tool.name for tool in campaign.tools]
+    is_weighed = bool(rows and summary["judged"] and summary["disagreements"])
+    largest = f"the largest: {rows[0].name}{_who_is_slower(rows[0], tools)}" if is_weighed else ""
+    return FamilyAnswer(_rate_sentence(tools, summary, rows), summary, rows, largest)
 
 
 def campaign_sentence(campaign: Campaign) -> str:
@@ -130,8 +142,7 @@ def campaign_sentence(campaign: Campaign) -> str:
     return "" if answer is None else answer.sentence
 
 
-def _sentence(campaign: Campaign, summary: Json, rows: Sequence[Family]) -> str:
-    tools = [tool.name for tool in campaign.tools]
+def _rate_sentence(tools: Sequence[str], summary: Json, rows: Sequence[Family]) -> str:
     who, families = " and ".join(tools), count_of(len(rows), "family", "families")
     verb = "differ on" if len(tools) > 1 else "fails on"
     blocks = "random blocks" if summary["fresh"] else "the random blocks it began with"
@@ -142,10 +153,7 @@ def _sentence(campaign: Campaign, summary: Json, rows: Sequence[Family]) -> str:
         return f"{who} {verb} {_percent(rate)} of {blocks}."
     share = share_of(summary, "explained") or 0.0
     explain = "explains" if len(rows) == 1 else "explain"
-    return (
-        f"{who} {verb} {_percent(rate)} of {blocks}; {families} {explain} {_percent(share, 0)} of "
-        f"that; the largest: {rows[0].name}{_who_is_slower(rows[0], tools)}."
-    )
+    return f"{who} {verb} {_percent(rate)} of {blocks}; {families} {explain} {_percent(share, 0)} of that."
 
 
 def _who_is_slower(row: Family, tools: Sequence[str]) -> str:
@@ -247,6 +255,17 @@ class FamilyParts:
         """The changes tried on the witness, a sentence each."""
         return [cause_sentence(change) for change in self.family.facts.get("tried", ())]
 
+    @property
+    def decisive_causes(self) -> list[str]:
+        """The changes that remove the difference; where none does, that this is so."""
+        tried: Sequence[Json] = self.family.facts.get("tried", ())
+        decisive = [cause_sentence(change) for change in tried if change["vanishes"]]
+        if decisive or not tried:
+            return decisive
+        return [
+            f"None of {count_of(len(tried), 'change')} to the block's dependencies removes the difference"
+        ]
+
     def report(self, request: HttpRequest | None = None) -> BugReport:
         """The bug report of the family; `request` gives the address of its page."""
         other_members = [member for member in self.members if member.code != self.code and member.answers]
@@ -259,7 +278,7 @@ class FamilyParts:
             more_examples=[(member.code, member.answers) for member in other_members[:MAX_EXAMPLES]],
             address=address_of(request, "family", self.family.pk),
             family=self.family.name,
-            cause=self.causes,
+            cause=self.decisive_causes,
         )
 
 

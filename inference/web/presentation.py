@@ -19,12 +19,15 @@ from django.utils.html import format_html, format_html_join
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString, mark_safe
 
+from inference.core.judging.accuracy import scores_judgement
 from inference.core.mapping import Uops, ports_in
+from inference.core.metrics import Scores
 from inference.figures import colours
 from inference.formats import quoting
 from inference.isa.targets import DEFAULT
-from inference.models import ISA, ExperimentSet, Machine, PortMapping, ResourceMapping
+from inference.models import ISA, Evaluation, ExperimentSet, Machine, PortMapping, ResourceMapping
 from inference.runs.kinds import label_of
+from inference.storage.evaluations import judgement_of
 from inference.storage.instruction_sets import code_isa
 from inference.storage.result_names import machine_label
 
@@ -171,6 +174,26 @@ def uops(pairs: Uops, ports: Sequence[str], *, aligned: bool = False) -> dict[st
         return {"aligned": placed, "uops": placed}
     named = [(count, [(index % COLOURS, ports[index]) for index in ports_in(mask)]) for mask, count in pairs]
     return {"uops": named}
+
+
+@register.inclusion_tag("partials/verdict.html")
+def verdict(judged: object, noun: str = "items", *, brief: bool = True) -> dict[str, object]:
+    """How good a number is, as a word with its reasons in its title; with `brief=False` as a sentence.
+
+    Args:
+        judged: A judgement, an evaluation, or scores, also as a run's result has them; None for nothing.
+        noun: The measured items, in the plural.
+        brief: Show the word alone.
+    """
+    judgement: object = judged
+    if isinstance(judged, Evaluation):
+        judgement = judgement_of(judged)
+    elif isinstance(judged, dict):
+        known = {name: judged.get(name) for name in ("mape", "pearson", "kendall")}
+        judgement = scores_judgement(Scores(judged.get("n") or 0, **known), noun)
+    elif isinstance(judged, Scores):
+        judgement = scores_judgement(judged, noun)
+    return {"judgement": judgement, "brief": brief}
 
 
 @register.filter

@@ -166,6 +166,10 @@ class ForeignNames(Protocol):
         """The mnemonics that a word names, without the operands that it implies."""
         return frozenset()
 
+    def uops_info_name(self, text: str) -> str:
+        """uops.info's name of a scheme, as in the addresses of its pages; "" where it is not certain."""
+        return ""
+
 
 class FrontEndMaker(Protocol):
     def front_end_codes(self, *, offsets: bool) -> tuple[FrontEndCode, ...]:

@@ -43,10 +43,15 @@ def flags_of(facts: Mapping[str, Any]) -> frozenset[str] | None:
 
 @dataclass(frozen=True)
 class ToolNames:
-    """A core's name in other tools: for OSACA's `--arch` and LLVM's `-mcpu`; "" where they lack it."""
+    """A core's name in other tools: for OSACA's `--arch` and LLVM's `-mcpu`; "" where they lack it.
+
+    `llvm_model`: the file of the scheduling model that LLVM 19.1.0 has for it, without its ending, in the
+    folder of its instruction set.
+    """
 
     osaca: str = ""
     llvm: str = ""
+    llvm_model: str = ""
 
 
 NO_NAMES = ToolNames()

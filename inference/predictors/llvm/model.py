@@ -35,6 +35,7 @@ class ModelAnswer:
 
     `cycles`: inverse throughput by resources and dispatch alone. `uops` of one execution. `pressure`:
     (resource, its cycles per execution), of used resources. `text`: the instructions in AT&T syntax.
+    `latency`: of the slowest instruction, in cycles.
     `failure`: why there is no answer; all other fields are empty then.
     """
 
@@ -43,6 +44,7 @@ class ModelAnswer:
     pressure: tuple[tuple[str, float], ...] = ()
     text: Text = ()
     failure: str = ""
+    latency: float = 0.0
 
 
 class LlvmModel:
@@ -133,6 +135,7 @@ def _answer_of(region: Any, names: Sequence[str], text: Text) -> ModelAnswer | N
         uops=summary["TotaluOps"] / summary["Iterations"],
         pressure=tuple(pressure),
         text=tuple(_plain(line) for line in text),
+        latency=max(row["Latency"] for row in region["InstructionInfoView"]["InstructionList"]),
     )
 
 

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 
-from inference.features.learning.completing.request import KIND, obstacle_to_completing
+from inference.features.learning.completing.request import KIND, MAX_SCHEMES, obstacle_to_completing
+from inference.features.library.instruction.query import InstructionCard
 from inference.features.running.runs.kind_presentation import DescriptionItem, RunOutcome, links
 from inference.isa.microarchitecture import flags_of
 from inference.isa.targets import code_target
 from inference.models import InstructionScheme, Machine, Run, StoredCoreModel
 from inference.runs.machines.facts import estimated_seconds, obstacle_to_measuring, seconds_per_unit
+from inference.storage.core_models import core_model_of
+from inference.storage.rows import ids_of_schemes
+from inference.web.contributions import Context
+from inference.web.request_fields import start_run
 
 _MAX_RUNS = 50
 _CHAINS_PER_SCHEME, _FLOODS_PER_SCHEME, _FLOODS = 12, 40, 250
@@ -84,3 +92,56 @@ def expected_seconds(machine: Machine, schemes: int) -> float:
     if rate is not None:
         return rate * schemes
     return estimated_seconds((_CHAINS_PER_SCHEME + _FLOODS_PER_SCHEME) * schemes + _FLOODS, machine)
+
+
+def card_context(card: InstructionCard) -> Context | None:
+    """What this computer's core model lacks of the forms on a card, and whether that can be measured.
+
+    None where this computer is not measured at all, or lacks nothing.
+    """
+    machine = Machine.objects.filter(local=True, isa=card.isa).first()
+    if machine is None:
+        return None
+    row = machine.core_models.select_related("machine", "mapping", "latencies", "isa").order_by("-pk").first()
+    if row is None:
+        return {"unprofiled": machine}
+    runs = completing_runs(row)
+    lacking = _lacking_forms(row, card)
+    if pending := next((run for run in runs if run.state not in Run.FINAL), None):
+        return {"pending": pending, "machine": machine}
+    if not lacking:
+        return None
+    reasons: dict[str, str] = dict(missing_features(machine, lacking))
+    for text, by_part in unmeasured(runs).items():
+        if text in lacking:
+            reasons.setdefault(text, "; ".join(dict.fromkeys(by_part.values())))
+    measurable = [text for text in lacking if text not in reasons][:MAX_SCHEMES]
+    return {
+        "machine": machine,
+        "core_model": row,
+        "lacking": lacking,
+        "reasons": [(text, reason) for text, reason in reasons.items() if text in lacking],
+        "measurable": measurable,
+        "obstacle": obstacle(row) if measurable else "",
+        "seconds": max(1, math.ceil(expected_seconds(machine, len(measurable)))),
+        "failure": runs[0].error.partition("\n")[0] if runs and runs[0].state == Run.State.FAILED else "",
+    }
+
+
+def _lacking_forms(row: StoredCoreModel, card: InstructionCard) -> list[str]:
+    """The forms on the card of which the core model knows no ports or no latencies, in the card's order."""
+    texts = [*(form.scheme.text for form in card.forms), *(scheme.text for scheme in card.silent)]
+    model = core_model_of(row, texts)
+    usage = {} if model.mapping is None else model.mapping.usage
+    return [text for text in texts if text not in usage or text not in model.latencies]
+
+
+def start_for_card(request: HttpRequest, card: InstructionCard) -> HttpResponse:
+    """Start measuring what this computer's core model lacks of the forms on a card."""
+    context = card_context(card) or {}
+    if context.get("measurable"):
+        row = context["core_model"]
+        ids = ids_of_schemes(row.isa_id, context["measurable"])
+        config = {"core_model": row.pk, "schemes": sorted(ids.values())}
+        start_run(request, KIND, config, f"{row.name}: {card.mnemonic}")
+    return redirect(request.get_full_path())

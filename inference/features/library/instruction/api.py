@@ -21,7 +21,7 @@ router = Router()
 
 
 class CpuOut(Schema):
-    """A machine, or an imported mapping of a processor."""
+    """A machine, an imported mapping of a processor, or a core model that is a document."""
 
     key: str = Field(description="Key for `cpus`.", examples=["m3"])
     name: str = Field(examples=["lab, Zen 4"])
@@ -29,6 +29,8 @@ class CpuOut(Schema):
     machine_id: Id | None
     mapping_id: Id | None
     ports: list[str] = Field(examples=[["0", "1", "5", "6"]])
+    core_model_id: Id | None
+    recorded: bool = Field(description="Whether it comes with the software.", examples=[False])
 
 
 class OtherUsageOut(Schema):
@@ -37,6 +39,17 @@ class OtherUsageOut(Schema):
     mapping_id: Id
     mapping: str = Field(examples=["uops.info, Zen 4"])
     uops: list[Uop]
+
+
+class PairOut(Schema):
+    """The latency between two operands in cycles, or an upper bound. `breaks`: there is no dependency."""
+
+    source: str = Field(examples=["2"])
+    destination: str = Field(examples=["1"])
+    least: float | None = Field(examples=[3.0])
+    most: float | None = Field(examples=[3.0])
+    at_most: float | None = Field(examples=[None])
+    breaks: bool = Field(examples=[False])
 
 
 class OtherNumberOut(Schema):
@@ -64,6 +77,10 @@ class FormOnCpuOut(Schema):
         description="Largest upper bound of a pair, in cycles.", examples=[None]
     )
     latency_set_id: Id | None
+    latencies: list[PairOut] = Field(description="By pair of operands.")
+    conditions: list[str] = Field(
+        description="Idioms, false dependencies and fusion.", examples=[["fused with je behind it"]]
+    )
     certainty: Certainty
     why: str = Field(description="Source of the number.", examples=["12 witnesses"])
     conflicts: Conflicts
@@ -99,8 +116,8 @@ def get_instruction(request: HttpRequest, isa_id: Id, mnemonic: str, cpus: str =
     """Ports, cycles and latency of every form of an instruction, on several CPUs.
 
     Alternative names of assemblers are accepted: `cmovnz`. `cpus`: keys of up to 8 CPUs, separated by commas;
-    by default the three with most facts. `forms`: only forms with these operands, as a search abbreviates
-    them, such as `r64` or `xmm, m128`.
+    by default the first 8, this computer first. `forms`: only forms with these operands, as a search
+    abbreviates them, such as `r64` or `xmm, m128`.
     """
     isa = get_object_or_404(ISA, pk=isa_id)
     parameters = {"mnemonic": mnemonic, "isa": isa.name, "cpus": cpus, "forms": forms}

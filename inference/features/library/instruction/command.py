@@ -75,8 +75,8 @@ def _lines(card: InstructionCard) -> Iterator[str]:
 
 def _cell_text(cpu: Cpu, cell: FormOnCpu) -> str:
     parts = []
-    if cell.uops is not None and cpu.mapping is not None:
-        parts.append(described(cell.uops, cpu.mapping.ports))
+    if cell.uops is not None:
+        parts.append(described(cell.uops, cpu.ports))
     if cell.alone is not None:
         parts.append(f"{cell.alone.cycles:.2f} cycles")
     if cell.predicted is not None and (cell.alone is None or cell.off is not None):
@@ -94,7 +94,7 @@ def _cell_text(cpu: Cpu, cell: FormOnCpu) -> str:
 
 
 def _contradictions(cell: FormOnCpu) -> Iterator[str]:
-    yield from cell.conflicts
+    yield from (*cell.conditions, *cell.conflicts)
     for usage in cell.other_usages:
         yield f"{usage.mapping.name} says {described(usage.uops, usage.mapping.ports)}"
     for number in cell.documents:

@@ -35,6 +35,8 @@ from inference.models import (
 )
 from inference.storage.latencies import compare_documented
 
+MAX_PAIRS = 4
+"""Pairs of operands that a cell has one by one."""
 BADLY = 20.0
 """Mean error in per cent of experiments with a form, above which its µops are doubtful."""
 
@@ -48,29 +50,38 @@ class Certainty(StrEnum):
     DOUBTFUL = "doubtful"
     CONTRADICTED = "contradicted"
     UNCHECKED = "not checked"
+    RECORDED = "recorded"
     UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
 class AloneTime:
-    """The measured time of one instance: the median in cycles, and the experiment."""
+    """The measured time of one instance: the median in cycles, and the experiment; None of a document."""
 
     cycles: float
-    experiment_id: int
+    experiment_id: int | None
 
 
 @dataclass(frozen=True)
 class FormLatency:
-    """The latencies of a form in one set: least to most, or a bound; None if unknown.
+    """The latencies of a form in one set, or in a document: least to most, or a bound; None if unknown.
 
-    `pairs`: in the form of `inference.core.latency.PairLatency.as_json`.
+    `pairs`: in the form of `inference.core.latency.PairLatency.as_json`; `idioms`: of `Idiom.as_json`.
     """
 
-    latency_set: LatencySet
+    latency_set: LatencySet | None
     least: float | None
     most: float | None
     at_most: float | None
     pairs: Sequence[Json]
+    idioms: Sequence[Json] = ()
+
+    @property
+    def differing_pairs(self) -> list[Json]:
+        """The pairs with a latency of their own between registers and memory, where not all are equal."""
+        pairs = [pair for pair in self.pairs if pair["least"] is not None and pair["destination"] != "flags"]
+        distinct = {f"{pair['least']:.1f}–{pair['most']:.1f}" for pair in pairs}
+        return pairs if len(distinct) > 1 and len(pairs) <= MAX_PAIRS else []
 
 
 @dataclass(frozen=True)
@@ -79,6 +90,7 @@ class OtherUsage:
 
     mapping: PortMapping
     uops: Uops
+    port_labels: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -96,6 +108,8 @@ class FormOnCpu:
 
     `slots` is None if the mapping has no limit of slots. `residual` is over the experiments with the form in
     `evaluation`. `grounds`: the evidence that decides `word`; `conflicts`: differing results of the machine.
+    `conditions`: idioms, false dependencies, fusion and the like, as sentences. `document`: how good the core
+    model is that the facts are from, where it is a document.
     """
 
     uops: Uops | None
@@ -111,10 +125,21 @@ class FormOnCpu:
     documents: Sequence[OtherNumber]
     grounds: ClaimEvidence = NO_EVIDENCE
     conflicts: Sequence[str] = ()
+    conditions: Sequence[str] = ()
+    document: str | None = None
 
     @property
     def is_empty(self) -> bool:
         return all(fact is None for fact in (self.uops, self.alone, self.latency, self.verdict))
+
+    @property
+    def cycles(self) -> float | None:
+        """Of one instance: as measured, else as predicted."""
+        return self.predicted if self.alone is None else self.alone.cycles
+
+    @property
+    def uop_count(self) -> int | None:
+        return None if self.uops is None else sum(count for _, count in self.uops)
 
     @property
     def off(self) -> float | None:
@@ -127,6 +152,8 @@ class FormOnCpu:
     @property
     def certainty(self) -> Certainty:
         """The certainty; measurements outweigh conclusions."""
+        if self.document is not None:
+            return Certainty.RECORDED
         if self.uops is None:
             return Certainty.UNKNOWN if self.verdict is None else Certainty.DOUBTFUL
         if self.off is not None:
@@ -149,6 +176,8 @@ class FormOnCpu:
 
     @property
     def why(self) -> str:
+        if self.document is not None:
+            return self.document
         reasons = []
         if self.off is not None and self.alone is not None and self.predicted is not None:
             reasons.append(f"alone {self.alone.cycles:.2f} cycles, predicted {self.predicted:.2f}")
@@ -249,7 +278,7 @@ def _latencies(schemes: Sequence[InstructionScheme]) -> dict[tuple[int, int], Fo
     rows = rows.defer("chains", "latency_set__readings", "latency_set__memory").order_by("latency_set_id")
     return {
         (row.latency_set.machine_id, row.scheme_id): FormLatency(
-            row.latency_set, row.least, row.most, _bound(row.pairs), row.pairs
+            row.latency_set, row.least, row.most, _bound(row.pairs), row.pairs, row.idioms
         )
         for row in rows
     }

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
 from django.utils.http import urlencode
 
-from inference.features.library.instruction.query import Cpu, UnknownInstructionError, card_of
+from inference.features.library.instruction.evidence import FormOnCpu
+from inference.features.library.instruction.llvm import LlvmCoreModel, llvm_core_model, opcodes_of
+from inference.features.library.instruction.query import (
+    Cpu,
+    InstructionCard,
+    InstructionForm,
+    UnknownInstructionError,
+    card_of,
+)
 from inference.features.library.instruction.request import InstructionRequest
+from inference.isa.targets import target_of
+from inference.models import InstructionScheme
+from inference.predictors.llvm.model import ModelAnswer
+from inference.web.contributions import PanelPlace, handle_panel_form, rendered_panels
 from inference.web.validation import read
+
+_UOPS_INFO = "https://uops.info/html-instr/{}.html"
+_SAME = 0.05
+"""Share by which cycles of two CPUs may differ and still be called the same."""
 
 
 def instruction(request: HttpRequest, isa: str, mnemonic: str) -> HttpResponse:
@@ -24,6 +42,9 @@ def instruction(request: HttpRequest, isa: str, mnemonic: str) -> HttpResponse:
         raise Http404(error.what) from error
     if card.mnemonic != mnemonic:
         return redirect(_address(card.isa.name, card.mnemonic, query.chosen, query.forms))
+    if request.method == "POST":
+        answer = handle_panel_form(request, PanelPlace.INSTRUCTION, card)
+        return answer if isinstance(answer, HttpResponse) else redirect(request.get_full_path())
     keys = [cpu.key for cpu in card.cpus]
 
     def with_cpu(cpu: Cpu) -> str:
@@ -32,22 +53,108 @@ def instruction(request: HttpRequest, isa: str, mnemonic: str) -> HttpResponse:
     def without_cpu(cpu: Cpu) -> str:
         return _address(isa, mnemonic, [key for key in keys if key != cpu.key], query.forms)
 
+    models = _llvm_models(card)
     return render(
         request,
         "inference/instruction/card.html",
         {
             "card": card,
-            "cpus": [(cpu, without_cpu(cpu) if len(keys) > 1 else "") for cpu in card.cpus],
+            "cpus": [
+                (cpu, without_cpu(cpu) if len(keys) > 1 else "", models.get(cpu.core)) for cpu in card.cpus
+            ],
             "further": [(cpu, with_cpu(cpu)) for cpu in card.further],
-            "rows": [(form.scheme, list(zip(card.cpus, form.cells, strict=True))) for form in card.forms],
+            "rows": _form_rows(card, models),
             "relatives": [(name, _address(isa, name)) for name in card.relatives],
             "elsewhere": [(isa_row, _address(isa_row.name, mnemonic)) for isa_row in card.elsewhere],
             "listing": f"{reverse('isa', args=[card.isa.pk])}?{urlencode({'q': f'mnemonic:{mnemonic}'})}",
             "forms": query.forms,
             "all_forms": _address(isa, mnemonic, query.chosen),
             "search": f"{reverse('search')}?{urlencode({'q': mnemonic, 'all': '1'})}",
+            "panels": rendered_panels(request, PanelPlace.INSTRUCTION, card),
         },
     )
+
+
+@dataclass(frozen=True)
+class CardLine:
+    """A form on a CPU, and what LLVM's model of the core says about it; None where it says nothing."""
+
+    cpu: Cpu
+    cell: FormOnCpu
+    figures: ModelAnswer | None
+    model: LlvmCoreModel | None
+
+
+@dataclass(frozen=True)
+class FormRow:
+    """A form with its lines. `summary`: a sentence; `uops_info`: the address of its page there."""
+
+    scheme: InstructionScheme
+    summary: str
+    opcode: str
+    uops_info: str
+    lines: Sequence[CardLine]
+
+
+def _llvm_models(card: InstructionCard) -> dict[str, LlvmCoreModel]:
+    """{core: what LLVM's model of it says}."""
+    texts = tuple(form.scheme.text for form in card.forms)
+    cores = dict.fromkeys(cpu.core for cpu in card.cpus if cpu.core)
+    models = {core: llvm_core_model(card.isa.name, core, texts) for core in cores}
+    return {core: model for core, model in models.items() if model is not None}
+
+
+def _form_rows(card: InstructionCard, models: dict[str, LlvmCoreModel]) -> list[FormRow]:
+    opcodes = opcodes_of(card.isa.name, tuple(form.scheme.text for form in card.forms))
+    names = target_of(card.isa.name).names
+    rows = []
+    for form in card.forms:
+        text = form.scheme.text
+        name = names.uops_info_name(text)
+        lines = []
+        for cpu, cell in zip(card.cpus, form.cells, strict=True):
+            if not cell.is_empty:
+                model = models.get(cpu.core)
+                lines.append(CardLine(cpu, cell, None if model is None else model.figures.get(text), model))
+        rows.append(
+            FormRow(
+                form.scheme,
+                _summary(card, form),
+                opcodes.get(text, ""),
+                _UOPS_INFO.format(name) if name else "",
+                lines,
+            )
+        )
+    return rows
+
+
+def _summary(card: InstructionCard, form: InstructionForm) -> str:
+    """A sentence such as "1.00 cycles on Zen 4, 0.33 on Zen 5; latency 3.00 on all"."""
+    cores = Counter(cpu.core for cpu in card.cpus)
+    cells = [
+        (cpu.core if cpu.core and cores[cpu.core] == 1 else cpu.label, cell)
+        for cpu, cell in zip(card.cpus, form.cells, strict=True)
+        if not cell.is_empty
+    ]
+    cycles = [(name, cell.cycles) for name, cell in cells if cell.cycles is not None]
+    latencies = [(name, cell.latency.most) for name, cell in cells if cell.latency is not None]
+    known = [(name, most) for name, most in latencies if most is not None]
+    parts = (_by_core("{} cycles", cycles), _by_core("latency {}", known))
+    return "; ".join(filter(None, parts))
+
+
+def _by_core(words: str, values: Sequence[tuple[str, float]]) -> str:
+    """The values of several cores, "" for fewer than two."""
+    if len(values) < 2:
+        return ""
+    cores: dict[str, list[str]] = {}
+    for name, value in values:
+        near = next((text for text in cores if abs(float(text) - value) <= _SAME * value), f"{value:.2f}")
+        cores.setdefault(near, []).append(name)
+    if len(cores) == 1:
+        return f"{words.format(next(iter(cores)))} on all"
+    named = [f"{text} on {' and '.join(dict.fromkeys(names))}" for text, names in cores.items()]
+    return f"{words.format(named[0].partition(' ')[0])} {named[0].partition(' ')[2]}, {', '.join(named[1:])}"
 
 
 def _address(isa: str, mnemonic: str, cpus: Sequence[str] = (), forms: str = "") -> str:

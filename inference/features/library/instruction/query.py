@@ -5,21 +5,33 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cache, lru_cache
 from typing import Any
 
+from inference.core.core_model import CoreModel, FrontEndLimits
 from inference.core.experiment import Experiment
+from inference.core.front_end import read_front_end
 from inference.core.judging.claims import NO_EVIDENCE
 from inference.core.mapping import PortMapping as Value
 from inference.core.mapping import Uops
 from inference.core.protocols import Json
 from inference.core.throughput import inverse_throughput
+from inference.features.library.gallery.query import RecordedCore, recorded_core, recorded_cores
 from inference.features.library.instruction.evidence import (
     FormEvidence,
+    FormLatency,
     FormOnCpu,
     OtherUsage,
     differ,
     documents_of,
     evidence_about,
+)
+from inference.features.library.instruction.model_facts import (
+    facts_from_model,
+    front_end_conditions,
+    idiom_conditions,
+    value_conditions,
 )
 from inference.features.library.instruction.request import InstructionRequest
 from inference.isa.targets import target_of, targets
@@ -27,8 +39,16 @@ from inference.models import (
     ISA,
     InstructionScheme,
     Machine,
+    MeasuredFrontEnd,
     PortMapping,
     StoredCoreModel,
+)
+from inference.storage.core_models import (
+    core_model_of,
+    front_end_limits,
+    mapping_port_labels,
+    port_labels,
+    settled_readings,
 )
 from inference.storage.evaluations import SchemeResidual, residuals_of
 from inference.storage.instruction_sets import core_of
@@ -37,8 +57,8 @@ from inference.storage.mappings import load_part, load_parts
 from inference.web.api.shapes import uops_json
 from inference.web.validation import RequestError
 
-DEFAULT_CPUS = 3
-"""Number of CPUs on a card by default."""
+MAX_CPUS = 8
+"""Number of CPUs on a card."""
 
 
 class UnknownInstructionError(RequestError):
@@ -47,10 +67,11 @@ class UnknownInstructionError(RequestError):
 
 @dataclass(frozen=True)
 class Cpu:
-    """A machine with its results, or an imported mapping.
+    """A machine with its results, an imported mapping, or a core model that is a document.
 
     `key`: its name in addresses. `forms`: number of forms with facts. `other_mappings`: further mappings of
-    the same core.
+    the same core. `core_model`: of the machine, or the document itself, unsaved where it comes with the
+    software. `document`: how good such a document is, None for others.
     """
 
     key: str
@@ -60,10 +81,36 @@ class Cpu:
     mapping: PortMapping | None
     forms: int
     other_mappings: tuple[PortMapping, ...] = ()
+    core_model: StoredCoreModel | None = None
+    document: str | None = None
+    port_labels: tuple[str, ...] = ()
+    """Names of the ports that pages show; of chosen CPUs."""
 
     @property
     def imported(self) -> bool:
-        return self.machine is None
+        return self.machine is None and self.document is None
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether it comes with the software, and has no row."""
+        return self.core_model is not None and self.core_model.pk is None
+
+    @property
+    def label(self) -> str:
+        """What it is: "Zen 4, this computer"."""
+        if self.machine is None:
+            return self.name
+        core = self.core or self.machine.cpu
+        where = "this computer" if self.machine.local else self.machine.name
+        return f"{core}, {where}" if core else where
+
+    @property
+    def ports(self) -> Sequence[str]:
+        """The names of the ports, in the order of the bits of its µops."""
+        if self.document is None:
+            return [] if self.mapping is None else self.mapping.ports
+        mapping = None if self.core_model is None else document_model(self.core_model).mapping
+        return [] if mapping is None else mapping.ports
 
 
 @dataclass(frozen=True)
@@ -113,13 +160,19 @@ def card_of(request: InstructionRequest) -> InstructionCard:
     listed_schemes = [form for form in schemes if _has_operands(form, request.operands)]
     evidence = evidence_about(schemes)
     values = dict(_values(isa, schemes, {mapping for mapping, _ in evidence.verdicts}))
-    cpus = _cpus(isa, values, evidence)
+    cpus = [*_cpus(isa, values, evidence), *_documents(isa, schemes)]
+    cpus.sort(
+        key=lambda cpu: (cpu.machine is None or not cpu.machine.local, cpu.machine is None, cpu.imported)
+    )
     chosen = _chosen(cpus, request.chosen)
+    labels = _labels(chosen)
+    chosen = tuple(_labelled(cpu, labels) for cpu in chosen)
     mappings = [cpu.mapping for cpu in chosen if cpu.mapping is not None]
     texts = [scheme.text for scheme in schemes]
     grounds = grounds_by_mapping(mappings, texts)
     residuals = residuals_of([row.pk for row in mappings], texts)
-    facts = _CardFacts(values, evidence, residuals, grounds)
+    front_ends = _front_ends(cpu.machine.pk for cpu in chosen if cpu.machine is not None)
+    facts = _CardFacts(values, evidence, residuals, grounds, front_ends, labels)
     forms, silent = [], []
     for scheme in listed_schemes:
         cells = tuple(facts.cell(scheme, cpu) for cpu in chosen)
@@ -127,6 +180,7 @@ def card_of(request: InstructionRequest) -> InstructionCard:
             silent.append(scheme)
         else:
             forms.append(InstructionForm(scheme, cells))
+    forms.sort(key=lambda form: form.cells[0].is_empty)  # those of the CPU at hand first, else in order
     bare = mnemonic.removeprefix("v")
     relatives = isa.schemes.filter(mnemonic__in={bare, f"v{bare}"} - {mnemonic}).order_by("mnemonic")
     return InstructionCard(
@@ -134,7 +188,7 @@ def card_of(request: InstructionRequest) -> InstructionCard:
         mnemonic=mnemonic,
         forms_left_out=len(schemes) - len(listed_schemes),
         cpus=chosen,
-        further=tuple(cpu for cpu in cpus if cpu not in chosen),
+        further=tuple(cpu for cpu in cpus if cpu.key not in {row.key for row in chosen}),
         forms=tuple(forms),
         silent=tuple(silent),
         relatives=tuple(relatives.values_list("mnemonic", flat=True).distinct()),
@@ -214,7 +268,9 @@ def _cpus(isa: ISA, values: Mapping[PortMapping, Value], evidence: FormEvidence)
         else:
             by_machine[row.machine_id].append(row)
     cpus = []
-    of_cores = set(StoredCoreModel.objects.filter(mapping__in=values).values_list("mapping_id", flat=True))
+    core_models = StoredCoreModel.objects.filter(isa=isa, document__isnull=True).defer("document")
+    of_machine = {row.machine_id: row for row in core_models.order_by("pk")}
+    of_cores = {row.mapping_id for row in of_machine.values()}
     machine_ids = set(by_machine) | evidence.machines
     for machine in Machine.objects.filter(pk__in=machine_ids, isa=isa).select_related("isa"):
         rows = by_machine.get(machine.pk, [])
@@ -223,13 +279,69 @@ def _cpus(isa: ISA, values: Mapping[PortMapping, Value], evidence: FormEvidence)
         core = core_of(machine)
         name = "" if core is None else core.name
         forms = max(described, evidence.forms_on(machine.pk))
-        cpus.append(Cpu(f"m{machine.pk}", machine.name, name, machine, best, forms))
+        core_model = of_machine.get(machine.pk)
+        cpus.append(Cpu(f"m{machine.pk}", machine.name, name, machine, best, forms, core_model=core_model))
     cpus.sort(key=lambda cpu: (cpu.mapping is None, -cpu.forms, cpu.key))
     for row in unbound:
         core = None if row.machine is None else core_of(row.machine)
         name = "" if core is None else core.name
         cpus.append(Cpu(f"p{row.pk}", row.name, name, None, row, len(values[row].usage)))
     return [_with_related(cpu, cpus, by_machine) for cpu in cpus]
+
+
+def _documents(isa: ISA, schemes: Sequence[InstructionScheme]) -> list[Cpu]:
+    """The core models that are documents and describe any of the forms: imported ones, then recorded ones."""
+    rows = StoredCoreModel.objects.filter(isa=isa, document__isnull=False).order_by("-pk")
+    known = {row.name for row in rows}
+    recorded = [core for core in recorded_cores() if core.isa == isa.name and core.name not in known]
+    cpus = [
+        *(_document_cpu(f"c{row.pk}", row, recorded_core(row.name), schemes) for row in rows),
+        *(_document_cpu(f"r-{core.slug}", core.row, core, schemes) for core in recorded),
+    ]
+    return [cpu for cpu in cpus if cpu.forms]
+
+
+def _document_cpu(
+    key: str, row: StoredCoreModel, recorded: RecordedCore | None, schemes: Sequence[InstructionScheme]
+) -> Cpu:
+    model = document_model(row)
+    usage = {} if model.mapping is None else model.mapping.usage
+    forms = sum(
+        any(scheme.text in facts for facts in (usage, model.latencies, model.alone)) for scheme in schemes
+    )
+    if recorded is None:
+        return Cpu(key, row.name, "", None, None, forms, core_model=row, document=row.note)
+    document = f"{recorded.measured}; {recorded.accuracy}"
+    return Cpu(key, recorded.label, recorded.core, None, None, forms, core_model=row, document=document)
+
+
+def document_model(row: StoredCoreModel) -> CoreModel:
+    """The value of a core model that is a document; those of the database are cached."""
+    return _recorded_document(row.name) if row.pk is None else _stored_document(row.pk, row.created)
+
+
+@cache
+def _recorded_document(name: str) -> CoreModel:
+    core = recorded_core(name)
+    assert core is not None, "rows without an id are of the gallery"
+    return core_model_of(core.row)
+
+
+@lru_cache(maxsize=8)
+def _stored_document(pk: int, _created: datetime) -> CoreModel:
+    return core_model_of(StoredCoreModel.objects.get(pk=pk))
+
+
+def _front_ends(machines: Iterable[int]) -> dict[int, FrontEndLimits]:
+    """{machine: the limits of its newest measured front end}."""
+    rows = MeasuredFrontEnd.objects.filter(machine__in=list(machines)).order_by("pk")
+    newest = dict(rows.values_list("machine_id", "pk"))
+    return {machine: _limits(pk) for machine, pk in newest.items()}
+
+
+@lru_cache(maxsize=16)
+def _limits(pk: int) -> FrontEndLimits:
+    return front_end_limits(read_front_end(settled_readings(MeasuredFrontEnd.objects.get(pk=pk))))
 
 
 def _with_related(cpu: Cpu, cpus: Sequence[Cpu], by_machine: Mapping[int, Sequence[PortMapping]]) -> Cpu:
@@ -242,13 +354,29 @@ def _with_related(cpu: Cpu, cpus: Sequence[Cpu], by_machine: Mapping[int, Sequen
 
 def _chosen(cpus: Sequence[Cpu], keys: Sequence[str]) -> tuple[Cpu, ...]:
     if not keys:
-        return tuple(cpus[:DEFAULT_CPUS])
+        return tuple(cpus[:MAX_CPUS])
     known = {cpu.key: cpu for cpu in cpus}
     for key in keys:
         if key not in known:
             right = ", ".join(f"{cpu.key} ({cpu.name})" for cpu in cpus) or "none"
             raise RequestError("cpus", f"there are no facts about this instruction on {key!r}", right)
     return tuple(known[key] for key in keys)
+
+
+def _labels(cpus: Sequence[Cpu]) -> dict[str | int, Mapping[str, str]]:
+    """{key of a CPU that is a document, or id of a mapping: labels of its ports}."""
+    mappings = [cpu.mapping for cpu in cpus if cpu.mapping is not None]
+    mappings += [row for cpu in cpus for row in cpu.other_mappings]
+    documents = [cpu for cpu in cpus if cpu.document is not None]
+    return {
+        **mapping_port_labels(mappings),
+        **{cpu.key: port_labels(cpu.core_model) for cpu in documents if cpu.core_model is not None},
+    }
+
+
+def _labelled(cpu: Cpu, labels: Mapping[str | int, Mapping[str, str]]) -> Cpu:
+    names = labels.get(cpu.key if cpu.mapping is None else cpu.mapping.pk, {})
+    return replace(cpu, port_labels=tuple(names.get(port, port) for port in cpu.ports))
 
 
 @dataclass(frozen=True)
@@ -259,8 +387,12 @@ class _CardFacts:
     evidence: FormEvidence
     residuals: Mapping[tuple[int, str], SchemeResidual]
     grounds: Mapping[int, MappingGrounds]
+    front_ends: Mapping[int, FrontEndLimits]
+    labels: Mapping[str | int, Mapping[str, str]]
 
     def cell(self, scheme: InstructionScheme, cpu: Cpu) -> FormOnCpu:
+        if cpu.core_model is not None and cpu.document is not None:
+            return facts_from_model(document_model(cpu.core_model), scheme, cpu.core, cpu.document)
         alone = latency = None
         if cpu.machine is not None:
             alone = self.evidence.alone.get((cpu.machine.pk, scheme.pk))
@@ -287,7 +419,17 @@ class _CardFacts:
             documents=documents_of(cpu.core, scheme.pk, scheme.text, alone, latency),
             grounds=NO_EVIDENCE if grounds is None else grounds.scheme_grounds(scheme.text),
             conflicts=() if grounds is None else grounds.conflict_words(scheme.text),
+            conditions=self._conditions(scheme, cpu, latency),
         )
+
+    def _conditions(
+        self, scheme: InstructionScheme, cpu: Cpu, latency: FormLatency | None
+    ) -> tuple[str, ...]:
+        conditions = (
+            () if latency is None else (*value_conditions(latency.pairs), *idiom_conditions(latency.idioms))
+        )
+        limits = None if cpu.machine is None else self.front_ends.get(cpu.machine.pk)
+        return (*conditions, *front_end_conditions(limits, scheme))
 
     def _usage(self, mapping: PortMapping | None, text: str) -> tuple[Uops | None, int | None, float | None]:
         value = None if mapping is None else self.values.get(mapping)
@@ -300,7 +442,8 @@ class _CardFacts:
         for row in cpu.other_mappings:
             other_uops = self.values[row].usage.get(text)
             if other_uops is not None and differ(other_uops, uops):
-                yield OtherUsage(row, other_uops)
+                names = self.labels.get(row.pk, {})
+                yield OtherUsage(row, other_uops, [names.get(port, port) for port in row.ports])
 
 
 def facts_about(scheme: InstructionScheme, machine: Machine | None, mapping: PortMapping | None) -> FormOnCpu:
@@ -311,7 +454,8 @@ def facts_about(scheme: InstructionScheme, machine: Machine | None, mapping: Por
     grounds = grounds_by_mapping(mappings, texts)
     core = None if machine is None else core_of(machine)
     cpu = Cpu("", "", "" if core is None else core.name, machine, mapping, 1)
-    return _CardFacts(values, evidence_about([scheme]), residuals, grounds).cell(scheme, cpu)
+    front_ends = _front_ends([] if machine is None else [machine.pk])
+    return _CardFacts(values, evidence_about([scheme]), residuals, grounds, front_ends, {}).cell(scheme, cpu)
 
 
 def card_as_json(card: InstructionCard) -> Json:
@@ -340,7 +484,9 @@ def _cpu(cpu: Cpu) -> Json:
         "core": cpu.core,
         "machine_id": None if cpu.machine is None else cpu.machine.pk,
         "mapping_id": None if cpu.mapping is None else cpu.mapping.pk,
-        "ports": [] if cpu.mapping is None else list(cpu.mapping.ports),
+        "ports": list(cpu.ports),
+        "core_model_id": None if cpu.core_model is None else cpu.core_model.pk,
+        "recorded": cpu.is_recorded,
     }
 
 
@@ -356,7 +502,9 @@ def _cell(cpu: Cpu, cell: FormOnCpu) -> Json:
         "latency_least": None if latency is None else latency.least,
         "latency_most": None if latency is None else latency.most,
         "latency_at_most": None if latency is None else latency.at_most,
-        "latency_set_id": None if latency is None else latency.latency_set.pk,
+        "latency_set_id": None if latency is None or latency.latency_set is None else latency.latency_set.pk,
+        "latencies": [] if latency is None else [_pair(pair) for pair in latency.pairs],
+        "conditions": list(cell.conditions),
         "certainty": cell.certainty,
         "why": cell.why,
         "conflicts": list(cell.conflicts),
@@ -373,5 +521,10 @@ def _cell(cpu: Cpu, cell: FormOnCpu) -> Json:
     }
 
 
+def _pair(pair: Json) -> Json:
+    names = ("source", "destination", "least", "most", "at_most")
+    return {name: pair[name] for name in names} | {"breaks": pair.get("breaks", False)}
+
+
 def _uops(uops: Uops | None, cpu: Cpu) -> list[dict[str, Any]] | None:
-    return None if uops is None or cpu.mapping is None else uops_json(uops, cpu.mapping.ports)
+    return None if uops is None else uops_json(uops, cpu.ports)

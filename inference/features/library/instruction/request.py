@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from inference.isa.targets import DEFAULT
 
-_KEY = r"[mp][0-9]{1,18}"
+_KEY = r"(?:[mpc][0-9]{1,18}|r-[a-z0-9-]{1,40})"
 
 
 class InstructionRequest(BaseModel):
@@ -20,7 +20,8 @@ class InstructionRequest(BaseModel):
         "",
         pattern=f"^({_KEY}(,{_KEY}){{0,7}})?$",
         description="Keys of up to 8 CPUs, separated by commas: m with the id of a machine, p with "
-        "that of an imported port mapping. By default the three with most facts.",
+        "that of an imported port mapping, c with that of an imported core model, r- with the name of a "
+        "recorded core. By default the first 8, this computer first.",
         examples=[""],
     )
 

@@ -10,7 +10,13 @@ from django.urls import path, reverse
 from django.utils.http import urlencode
 
 from inference.features.library.search.query import MAX_TEXT, PastedCode, find, pasted_code
-from inference.features.library.search.question import SearchAnswer, answers_to, card_answers, question_of
+from inference.features.library.search.question import (
+    SearchAnswer,
+    answers_to,
+    card_answers,
+    near_answers,
+    question_of,
+)
 from inference.isa.targets import DEFAULT
 from inference.web.contributions import Context, Hit, SearchHits
 
@@ -50,9 +56,11 @@ def suggestions(request: HttpRequest) -> HttpResponse:
 
 def _matches(text: str, code: PastedCode | None, answers: Sequence[SearchAnswer], most: int) -> Context:
     has_blocks = code is not None and bool(code.blocks)
+    near = [] if has_blocks or answers else near_answers(question_of(text))
     return {
         "q": text,
         "answers": [*answers, *card_answers(() if code is None else code.blocks)],
+        "near": near,
         "groups": [(group, _listing(group, text), _linked(group)) for group in find(text, most)],
         "code": code,
         "code_page": explanation_url(code) if code is not None and has_blocks else "",

@@ -6,6 +6,7 @@ Each kind of row has a finder and makes a group, in the order of `find`. Other a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -38,6 +39,7 @@ MAX_NAME = 200
 """Maximum characters of a text that can match a name or note."""
 
 MAX_BLOCKS = 20
+_HEX_PREFIX = re.compile(r"^0x(?=(?:[0-9a-f]{2})+$)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def pasted_code(text: str) -> PastedCode | None:
 
     An instruction per line, or several on one line separated by semicolons.
     """
-    lines = text.strip().replace("\r\n", "\n")
+    lines = _HEX_PREFIX.sub("", text.strip().replace("\r\n", "\n"))
     code = lines if "\n" in lines else lines.replace(";", "\n")
     certain = "\n" in code.strip()
     try:
@@ -104,6 +106,8 @@ def schemes(text: str, most: int) -> list[SearchHits]:
             rows = annotate_fit(searched_schemes(isa.schemes.all(), text), text)
         except SearchError:
             rows = annotate_fit(isa.schemes.filter(*(Q(text__icontains=word) for word in text.split())), "")
+        if text.isalpha() and not rows.exists():
+            rows = annotate_fit(isa.schemes.filter(category__iexact=text), "")
         empty = SearchHits("schemes", f"Schemes of {isa.name}", (), 0, "isa", isa.pk)
         groups.append(group(empty, rows.order_by(FIT, Length("text"), "text"), most, _scheme))
     return groups

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 
+from django.db.models.functions import Length
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from inference.features.library.gallery.query import recorded_cores
 from inference.features.library.instruction.query import Cpu, card_of, instruction_named
 from inference.features.library.instruction.request import InstructionRequest
 from inference.isa.code.block import Block
 from inference.isa.microarchitecture import TOOL_NAMES
-from inference.isa.targets import targets
+from inference.isa.targets import DEFAULT, targets
 from inference.models import ISA, Machine, PortMapping, StoredCoreModel
+from inference.storage.core_models import port_labels
 from inference.storage.instruction_sets import core_of
 
 _ASKING = re.compile(
@@ -27,11 +31,16 @@ _ASKING = re.compile(
     re.IGNORECASE,
 )
 """Words that only ask. `and`, `in` and `or` are instructions."""
-_OPERAND = re.compile(r"[A-Z]+\[\w+\]", re.IGNORECASE)
-_PORT = re.compile(r"\bports?\s+([a-z]*\d{1,2}[a-z]?)\b", re.IGNORECASE)
+_OPERAND = re.compile(r"[A-Z]+\[\w+\]|cl|k|mm|st", re.IGNORECASE)
+_PORT = re.compile(r"\bports?\s+([a-z/]*\d{1,2}[a-z]?)\b", re.IGNORECASE)
+_PORT_LABEL = re.compile(r"[a-z/]{1,6}\d{1,2}", re.IGNORECASE)
+_LISTED = re.compile(r"[A-Z]\w* ?\([\w, ]*\)", re.IGNORECASE)
+"""uops.info's name as its table prints it: `ADD (R64, R64)`."""
 _MAX_NAME_WORDS = 4
 _MAX_CPUS = 8
 _MAX_PORT_ANSWERS = 5
+_MAX_NEAR = 4
+_MIN_LIKENESS = 0.6
 _DIVIDERS = re.compile(r"[\s,?]+")
 
 
@@ -48,40 +57,46 @@ class SearchQuestion:
 
     Args:
         instruction: An instruction set and a mnemonic of it.
+        scheme: The text of the one scheme that another tool's name means; "" otherwise.
         operands: The words that abbreviate operands, in order.
         names: Cores and machines that are named, in lower case without blanks.
         port: The name of a port; "" without.
-        is_complete: Whether every word of the text has a meaning here.
+        unknown: The words without a meaning here; the question is complete without these.
     """
 
     instruction: tuple[ISA, str] | None
     operands: tuple[str, ...]
     names: frozenset[str]
     port: str
-    is_complete: bool
+    unknown: tuple[str, ...] = ()
+    scheme: str = ""
 
 
 def question_of(text: str) -> SearchQuestion:
     """The question in a search text; one without parts for other texts."""
-    port = _PORT.search(text)
-    words = [word for word in _DIVIDERS.split(text if port is None else _PORT.sub(" ", text)) if word]
-    names, words = _split_names(words)
-    words = [word for word in words if not _ASKING.fullmatch(word)]
+    if _LISTED.fullmatch(text.strip()):
+        words, names, port = [text.strip()], set[str](), ""
+    else:
+        match = _PORT.search(text)
+        port = "" if match is None else match[1]
+        words = [word for word in _DIVIDERS.split(text if match is None else _PORT.sub(" ", text)) if word]
+        names, words = _split_names(words)
+        words = [word for word in words if not _ASKING.fullmatch(word)]
     operands = tuple(word for word in words if _is_operand(word))
     remaining = [word for word in words if not _is_operand(word)]
-    instruction = _instruction(remaining[0]) if len(remaining) == 1 else None
-    return SearchQuestion(
-        instruction,
-        operands,
-        frozenset(names),
-        "" if port is None else port[1],
-        not remaining or instruction is not None,
-    )
+    instruction = None
+    if len(remaining) == 1:
+        instruction = _instruction(remaining[0])
+        if instruction is None and not port and _is_port_label(remaining[0]):
+            port = remaining.pop()
+    unknown = () if instruction is not None else tuple(remaining)
+    scheme = "" if instruction is None or operands else _scheme_named(remaining[0])
+    return SearchQuestion(instruction, operands, frozenset(names), port, unknown, scheme)
 
 
 def answers_to(question: SearchQuestion) -> list[SearchAnswer]:
     """The pages that answer a question, the best first; none for a question without parts."""
-    if not question.is_complete:
+    if question.unknown:
         return []
     if question.instruction is not None:
         return [_card_answer(*question.instruction, question)]
@@ -92,13 +107,35 @@ def answers_to(question: SearchQuestion) -> list[SearchAnswer]:
     return list(_core_answers(question.names))
 
 
+def near_answers(question: SearchQuestion) -> list[SearchAnswer]:
+    """Cards of instructions that a text with unknown words may mean: those named beside these words, else
+    those that a single one begins or misspells.
+    """
+    words = question.unknown
+    named = [instruction for word in words if (instruction := _instruction(word)) is not None]
+    if not named and len(words) == 1 and words[0].isidentifier():
+        isa = ISA.objects.filter(name=DEFAULT).first()
+        named = (
+            [] if isa is None else [(isa, mnemonic) for mnemonic in _near_mnemonics(isa, words[0].lower())]
+        )
+    complete = replace(question, unknown=())
+    return [_card_answer(*instruction, complete) for instruction in dict.fromkeys(named)][:_MAX_NEAR]
+
+
+def _near_mnemonics(isa: ISA, word: str) -> list[str]:
+    """The shortest mnemonics that begin with a word, else those that resemble it."""
+    mnemonics = isa.schemes.order_by().values_list("mnemonic", flat=True).distinct()
+    begun = mnemonics.filter(mnemonic__startswith=word).order_by(Length("mnemonic"), "mnemonic")
+    return list(begun[:_MAX_NEAR]) or get_close_matches(word, list(mnemonics), _MAX_NEAR, _MIN_LIKENESS)
+
+
 def card_answers(blocks: Sequence[Block]) -> list[SearchAnswer]:
     """The card of the instruction, where code is a single one."""
     if len(blocks) != 1 or len(blocks[0].instructions) != 1:
         return []
     scheme = blocks[0].instructions[0].scheme
     instruction = None if scheme is None else instruction_named(scheme.partition(" ")[0])
-    question = SearchQuestion(instruction, (), frozenset(), "", is_complete=True)
+    question = SearchQuestion(instruction, (), frozenset(), "", scheme=scheme or "")
     return [] if instruction is None else [_card_answer(*instruction, question)]
 
 
@@ -115,26 +152,53 @@ def _card_answer(isa: ISA, mnemonic: str, question: SearchQuestion) -> SearchAns
         else:
             detail += "; nothing is known of it on the CPU that you named"
     page = reverse("instruction", args=[isa.name, mnemonic])
-    return SearchAnswer(
-        " ".join([mnemonic, *question.operands]), detail, f"{page}?{urlencode(query)}" if query else page
-    )
+    address = f"{page}?{urlencode(query)}" if query else page
+    row = isa.schemes.filter(text=question.scheme).first() if question.scheme else None
+    if row is not None:
+        return SearchAnswer(row.text, detail, f"{address}#scheme-{row.pk}")
+    return SearchAnswer(" ".join([mnemonic, *question.operands]), detail, address)
 
 
 def _port_answers(question: SearchQuestion) -> Iterator[SearchAnswer]:
-    """The schemes on a port, by the mappings of core models; of all cores where none is named."""
+    """The schemes on a port, by core models and recorded cores; of all where none is named."""
     for row in _core_models(question.names):
-        mapping = row.mapping
-        if mapping is None:
-            continue
-        vendor_names = {name.lower(): port for port, name in row.port_names.items()}
-        port = vendor_names.get(question.port.lower(), question.port)
-        if port in mapping.ports:
+        port = _port_of(row, question.port)
+        if port and row.mapping is not None:
             query = urlencode({"tab": "schemes", "port": port})
             yield SearchAnswer(
                 f"Schemes on port {question.port} of {_core_name(row)}",
-                mapping.name,
-                f"{reverse('mapping', args=[mapping.pk])}?{query}",
+                row.mapping.name,
+                f"{reverse('mapping', args=[row.mapping.pk])}?{query}",
             )
+    isa = ISA.objects.filter(name=DEFAULT).first()
+    for core in recorded_cores():
+        is_named = not question.names or question.names & {_joined(core.core), _joined(core.name)}
+        if (
+            isa is not None
+            and is_named
+            and core.isa == isa.name
+            and (port := _port_of(core.row, question.port))
+        ):
+            query = urlencode({"cpus": f"r-{core.slug}", "port": port})
+            page = f"{reverse('isa', args=[isa.pk])}?{query}"
+            yield SearchAnswer(f"Schemes on port {question.port} of {core.label}", core.name, page)
+
+
+def _port_of(row: StoredCoreModel, name: str) -> str:
+    """The port of a core model with this name or label, in any case; "" where there is none."""
+    labels = port_labels(row)
+    by_name = {port.lower(): port for port in labels} | {
+        label.lower(): port for port, label in labels.items()
+    }
+    return by_name.get(name.lower(), "")
+
+
+def _is_port_label(word: str) -> bool:
+    """Whether a word such as `ALU2` is the label of a port of any core."""
+    if not _PORT_LABEL.fullmatch(word):
+        return False
+    rows = [*_core_models(frozenset()), *(core.row for core in recorded_cores())]
+    return any(_port_of(row, word) for row in rows)
 
 
 def _core_answers(names: frozenset[str]) -> Iterator[SearchAnswer]:
@@ -203,6 +267,13 @@ def _instruction(word: str) -> tuple[ISA, str] | None:
         mnemonics = (name for target in targets() for name in sorted(target.names.mnemonics_named(word)))
         instruction = next(filter(None, map(instruction_named, mnemonics)), None)
     return instruction
+
+
+def _scheme_named(word: str) -> str:
+    """The scheme that a name of another tool means, "" where it means several or a mnemonic."""
+    meanings = [target.names.meaning_of(word) for target in targets()]
+    texts = {text for meaning in meanings for text in meaning.texts if not text.startswith("{evex}")}
+    return next(iter(texts)) if len(texts) == 1 else ""
 
 
 def _is_operand(word: str) -> bool:

@@ -22,15 +22,16 @@ from inference.isa.scheme import Operand, Scheme
 from inference.isa.x86.forms import MNEMONICS
 from inference.isa.x86.scheme_set import schemes_of
 
-_MIN_LENGTH, _MAX_LENGTH = 3, 40
+_MIN_LENGTH, _MAX_LENGTH = 3, 40  # characters of an opcode's name
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _SUFFIXES = re.compile(  # bounded: `_MAX_LENGTH`
     r"(?:_(?:int|rev|alt|norex|rex|evex|nd|nf|bad|64))+(?=kz?$|$)"
 )
 """Suffixes behind the operands: the opcode's use inside LLVM, or another encoding."""
+
 _COPIES = re.compile(r"\{1to(\d+)\}")
 _CONDITIONAL = {"cmov": "cmov", "setcc": "set"}
-_MAX_MNEMONICS = 40
+_MAX_MNEMONICS = 40  # that a name may begin with and are tried
 
 _MOVES = {
     "movdi2pdi": ("movd", "XMM", "GPR MEM"),
@@ -42,6 +43,7 @@ _MOVES = {
     "movzpqilo2pqi": ("movq", "XMM", "XMM"),
 }
 """{LLVM's name of a move between register files: mnemonic, and prefixes of each operand}."""
+
 _ALIASES = {
     "movsx": ("movsxd",),
     "noopl": ("nop",),
@@ -53,7 +55,8 @@ _ALIASES = {
 }
 _WITHOUT_SIZE = ("set", "crc32", "movnti", "nop", "cvt", "vcvt")
 """General-purpose registers of these have no size in the name, or only behind their letters."""
-_OMITTED_COST, _UNLIKELY_COST, _OLD_STYLE_COST = 1, 2, 4
+
+_OMITTED_COST, _UNLIKELY_COST, _OLD_STYLE_COST = 1, 2, 4  # of readings of a name; the cheapest is taken
 _MAX_PENALTY = 6
 """Names with a higher penalty are other words, such as `addr`."""
 

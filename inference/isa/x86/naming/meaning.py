@@ -69,6 +69,12 @@ def mnemonics_named(word: str) -> frozenset[str]:
     return meaning.mnemonics | {scheme.mnemonic for scheme, _ in filter(None, scheme_forms)}
 
 
+def uops_info_name(text: str) -> str:
+    """uops.info's name of a scheme; "" where it is not certain."""
+    entry = scheme_and_form(text)
+    return "" if entry is None else uops_info.name_of(entry[0])
+
+
 def _needs_avx512(scheme: Scheme) -> bool:
     return scheme.encoding == "EVEX" or "AVX512" in scheme.extension.upper()
 

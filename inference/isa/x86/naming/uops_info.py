@@ -1,4 +1,4 @@
-"""uops.info's names of instructions (`ADD_R64_R64`, `VADDPD (YMM, YMM, M256)`) resolved to schemes.
+"""uops.info's names of instructions (`ADD_R64_R64`, `VADDPD (YMM, YMM, M256)`) resolved to schemes, and back.
 
 A word for the mnemonic, possibly some that distinguish encodings and prefixes (`LOCK`, `0F10`), and a word
 for each operand: `R64`, `M128`, `I8`, `XMM`, `CL`, `K`, `M64_1to2`, … For `LEA`, the parts of the address
@@ -54,6 +54,75 @@ def schemes_named(name: str) -> tuple[str, ...]:
                 penalties[scheme.text] = penalty
     least = min(penalties.values(), default=0)
     return tuple(text for text, penalty in penalties.items() if penalty == least)
+
+
+_OF_GENERAL_REGISTERS = "add=01 or=09 adc=11 sbb=19 and=21 sub=29 xor=31 cmp=39 mov=89"
+_TWO_ENCODINGS = {
+    "r": dict(pair.split("=") for pair in _OF_GENERAL_REGISTERS.split()),
+    "x": {
+        **dict.fromkeys(("movups", "movupd", "movss"), "0f10"),
+        **dict.fromkeys(("movaps", "movapd"), "0f28"),
+        **dict.fromkeys(("movdqa", "movdqu"), "0f6f"),
+    },
+}
+"""By the first letter of the registers: the opcode in the name of an operation from register to register, of
+the two that it has the one that assemblers use."""
+# The names were compared with 3,633 addresses of uops.info: what differs there is left out.
+_UNCERTAIN = re.compile(
+    r"call|jmp|invlpg|l(?:ar|[fgs]s|[gil]dt|msw|sl|tr)|v?movq|v?movsd|cmpsd|movsxd|push|retf?|sal|s[gil]dt|smsw"
+    r"|str|ud[01]|ver[rw]|v?pextrw|prefetch(?:nta|t\d)|v?pcmpestr[im]64"
+)
+_EXTENSION = re.compile(
+    r"BASE|X64|ADX|CMOV|LZCNT|MOVBE|POPCNT|BMI[12]|F16C|FMA4?|RD(?:RAND|SEED)|SHA|AVX2?|(?:AES|GFNI|PCLMULQDQ)(?:\+AVX)?"
+    r"|AVX\+GFNI|AVX_VNNI|S?SSE[\d.]*|VAES|VPCLMULQDQ"
+)
+_ODD_WIDTHS = re.compile(
+    r"bswap GPR\[16\].*|mov[sz]x GPR\[16\]:W, (?:GPR|MEM)\[16\].*"
+    r"|v?(?:p?movmsk\w+|p?extr[^q]\w*|pinsr[^q]\w*) .*GPR\[64\].*"
+)
+_FAMILIES = ("cmov", "set")
+_CONDITIONS = {"e": "z", "ne": "nz", "ae": "nb", "a": "nbe", "g": "nle", "ge": "nl"}
+_ORDINARY = re.compile(r"(?:GPR\[(?:16|32|64)\]|[XY]MM|MEM\[\d+\]|IMM\[\d+\]|cl)")
+
+
+def name_of(scheme: Scheme) -> str:
+    """uops.info's name of a scheme, as in the addresses of its pages; "" where it is not certain.
+
+    >>> from inference.isa.x86.scheme_set import scheme_and_form
+    >>> name_of(scheme_and_form("imul GPR[64]:RW, GPR[64]:R")[0])
+    'IMUL_R64_R64'
+    """
+    explicit = [operand for operand in scheme.operands if not operand.implicit]
+    is_plain = scheme.encoding in ("legacy", "VEX") and scheme.text.startswith(f"{scheme.mnemonic} ")
+    is_known = (
+        is_plain and not _UNCERTAIN.fullmatch(scheme.mnemonic) and _EXTENSION.fullmatch(scheme.extension)
+    )
+    if not is_known or not all(_ORDINARY.fullmatch(operand.name) for operand in explicit):
+        return ""
+    if _ODD_WIDTHS.fullmatch(scheme.text):
+        return ""
+    words = [word for operand in explicit for word in next(_words(operand))]
+    name = "_".join([_named_mnemonic(scheme.mnemonic), *_encoding_words(scheme.mnemonic, words), *words])
+    return name.upper()
+
+
+def _named_mnemonic(mnemonic: str) -> str:
+    for family in _FAMILIES:
+        if mnemonic.startswith(family):
+            condition = mnemonic.removeprefix(family)
+            return f"{family}{_CONDITIONS.get(condition, condition)}"
+    return mnemonic
+
+
+def _encoding_words(mnemonic: str, words: list[str]) -> list[str]:
+    are_registers = len(words) >= 2 and all(word[0] in "rxy" for word in words)
+    if are_registers:
+        bare = mnemonic.removeprefix("v") if words[0][0] in "xy" else mnemonic
+        opcode = _TWO_ENCODINGS["r" if words[0][0] == "r" else "x"].get(bare)
+        return [] if opcode is None else [opcode if bare == mnemonic else opcode.removeprefix("0f")]
+    if len(words) == 3 and words[1][0] == "r" and mnemonic in ("imul", "shld", "shrd") and words[0][0] == "r":
+        return ["cl" if words[2] == "cl" else "immb" if words[2] == "i8" else "immz"]
+    return []
 
 
 def _penalty(words: list[str], scheme: Scheme) -> int | None:

@@ -17,17 +17,14 @@ LIMIT_WITH_IMPROPER = 8_000_000
 """z3 resource units per call where schemes have two µops, which makes proofs hard."""
 
 LIMIT_WITH_KNOWN = 1_000_000
-"""The same where the other port sets are known: such a search is easy, or the schemes behave
-inconsistently.
-"""
+"""The same where the other port sets are known: such a search is easy, or the schemes are inconsistent."""
+
+MIN_SIMILAR = 3
+"""Schemes that behave alike from which on they are trusted more than a measurement without explanation."""
 
 _MERGES_DOMAINS = DropReason(
     "with it, parts of the core share ports that are apart without it, and hardly a scheme is like it"
 )
-MIN_SIMILAR = 3
-"""Number of schemes that behave alike from which they are believed against a measurement without
-explanation.
-"""
 
 
 def solve_by_cegar(
@@ -50,10 +47,10 @@ def solve_by_cegar(
         if problem is None:
             reasons = "; ".join(conflict.text for conflict in exclusions.values())
             raise InsufficientDataError(f"no ports explain the blocking instructions: {reasons}")
-        # Seconds, where the search to its end takes minutes; with schemes of two µops it would not.
+        # The check takes seconds where the search takes minutes; with schemes of two µops it takes as long.
         unexplained = () if problem.improper else cegar.contradictions(problem, measurer, reporter, seed)
         if (culprit := _least_trusted(unexplained, question)) is None:
-            waste = None if problem.improper else question.core  # with it, these searches do not end
+            waste = None if problem.improper else question.core  # with waste, such searches do not end
             result = cegar.infer(problem, measurer, reporter, seed, waste=waste, asks_scheduler=False)
             unexplained, culprit = result.unexplained, _least_trusted(result.unexplained, question)
         if culprit is not None:
@@ -96,7 +93,7 @@ def _problem(question: BlockingQuestion, without: Set[str]) -> CegarProblem | No
         most_ports=max(question.most_ports, *question.widths.values(), 1),
         epsilon=question.epsilon,
         r_max=question.r_max,
-        # With schemes that are still to come in, others would be listed again.
+        # Where improper schemes are still to be added, the alternatives are listed once, at the end.
         alternatives=question.alternatives if improper or not question.improper else 0,
     )
     if improper:
@@ -115,8 +112,9 @@ def _problem(question: BlockingQuestion, without: Set[str]) -> CegarProblem | No
 
 
 def _rare_schemes(result: CegarResult, problem: CegarProblem, question: BlockingQuestion) -> list[str]:
-    """Schemes that few behave like, of domains that share ports; none where these are all schemes of a
-    domain.
+    """Schemes of domains that share ports, each with few that behave like it.
+
+    Empty where a domain has no other schemes: without them, nothing would be known of its ports.
     """
     domains = sorted(set(problem.domains.values()))
     sharing = [pair for pair in itertools.combinations(domains, 2) if set(pair) not in map(set, result.apart)]

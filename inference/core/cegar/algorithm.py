@@ -31,6 +31,9 @@ from inference.core.protocols import Checkpoint, Measurer, Reporter
 from inference.core.waste import WasteSource
 
 WASTE_ROUNDS = 3
+"""Searches at most that follow a changed estimate of waste: a mapping changes its estimate, and the other way
+round, so nothing ensures that the two settle."""
+
 MAX_CHECKS = 3
 """Searches at most: another one follows each time that fresh mixes contradict the result."""
 
@@ -104,12 +107,17 @@ def contradictions(
 
 
 def _domain_pairs(problem: CegarProblem) -> Apart:
-    """Pairs of domains; pairs with memory come first, as these share no ports on most cores."""
+    """All pairs of domains; those with memory come first, as it shares no ports on most cores.
+
+    The order matters where not all pairs can stay apart: `PortChoice` gives up late pairs first.
+    """
     domains = sorted(set(problem.domains.values()), key=lambda domain: (domain != "memory", domain))
     return tuple(itertools.combinations(domains, 2))
 
 
 class _Algorithm:
+    """One run: divide the core or not, settle a mapping, account for waste, check on fresh mixes."""
+
     def __init__(self, search: CegarSearch, waste: WasteSource | None, *, asks_scheduler: bool) -> None:
         self._search = search
         self._asks_scheduler = asks_scheduler
@@ -164,8 +172,10 @@ class _Algorithm:
             return
 
     def _settle_and_check(self) -> tuple[SettledMapping, MixCheck]:
-        """Search, and check the mapping on fresh mixes; search again, at most `MAX_CHECKS` times, with
-        those."""
+        """Search, check the mapping on fresh mixes, and search again with those if they contradict it.
+
+        At most `MAX_CHECKS` searches. A search that ran into a limit is not checked: it is unproven anyway.
+        """
         search = self._search
         for stream in range(1, MAX_CHECKS + 1):
             settled = self._settle_with_waste(self._settle_parts())
@@ -198,6 +208,11 @@ class _Algorithm:
         return settled
 
     def _settle_parts(self) -> SettledMapping:
+        """Settle each part of the core by itself, small parts first, and put them side by side.
+
+        A mix that fills the ports of all parts may raise R_max, the highest rate measured. A higher R_max
+        can show differences that the lower one hid, so all parts are searched again.
+        """
         if self._division is None:
             return self._settle_or_nearest()
         search, schemes = self._search, self._search.schemes
@@ -206,7 +221,7 @@ class _Algorithm:
             search.apart = ()
             waiting = sorted(self._division.parts, key=len)
             for k, part in enumerate(waiting):
-                search.deadline.share(len(waiting) - k)
+                search.deadline.share(len(waiting) - k)  # this part's share of the time that is left
                 search.schemes, search.waived, self._best = list(part), frozenset(), None
                 parts.append(self._settle_or_nearest())
             search.schemes, search.apart = schemes, self._division.apart
@@ -239,8 +254,7 @@ class _Algorithm:
         return any(joined) or any(mix.excess < 0 for mix in unexplained)
 
     def _without_assumptions(self, settled: SettledMapping) -> SettledMapping:
-        """The mapping that is unique with domains apart; `more` where it is not unique without that
-        assumption."""
+        """A unique mapping with domains apart, marked `more` if it is not unique without that assumption."""
         search = self._search
         if not search.apart:
             return settled
@@ -259,13 +273,12 @@ class _Algorithm:
         return replace(settled, more=True, reason=_ASSUMED)
 
     def _without_idle_limit(self, settled: SettledMapping) -> PortMapping:
-        """The mapping without an R_max that was only measured, where the number of ports is no higher than
-        it."""
+        """The mapping without a measured R_max that its ports cannot exceed, so that it limits nothing."""
         mapping = settled.mapping
         if self._search.settings.r_max is not None:
             return mapping
-        fills = mapping.r_max is not None and mapping.r_max >= len(mapping.ports)
-        return replace(mapping, r_max=None) if fills else mapping
+        is_idle = mapping.r_max is not None and mapping.r_max >= len(mapping.ports)
+        return replace(mapping, r_max=None) if is_idle else mapping
 
     def _contradiction(self, settled: SettledMapping, check: MixCheck) -> str:
         """Which measurements contradict the mapping, as a sentence; empty for none."""
@@ -337,8 +350,10 @@ class _Algorithm:
             ports = self._ports.fewest(ports)
 
     def _final(self, settled: SettledMapping, ports: int) -> SettledMapping | None:
-        """The mapping with its alternatives; None where something was measured meanwhile, so that it may
-        change."""
+        """The mapping with its alternatives; None if comparing it with wider ones needed a measurement.
+
+        The new measurement may exclude the mapping, so that the caller has to search again.
+        """
         search = self._search
         n_readings = len(search.readings)
         wider = self._wider(settled, ports)
@@ -361,8 +376,11 @@ class _Algorithm:
         return search.readings.r_max != r_max
 
     def _wider(self, settled: SettledMapping, ports: int) -> SettledMapping | None:
-        """Mappings with one port more, after measuring what distinguishes them; None where all explain
-        less."""
+        """A mapping with one port more that explains as much; None where there is none.
+
+        What distinguishes it from the settled mapping is measured; the caller sees that from the readings.
+        Without `is_full`, the settled mapping with an unused port would always be an answer.
+        """
         search = self._search
         n_readings = len(search.readings)
         if self._raises_r_max(settled.mapping):

@@ -31,7 +31,9 @@ class CachedMeasurer:
     def measure(self, experiments: Sequence[Experiment]) -> list[Measured]:
         """Results in the order of the experiments; `FAILED` for those that recorded data lack."""
         new = [e for e in dict.fromkeys(experiments) if e not in self._known and self.has(e)]
-        if new:  # what is still ahead will not be asked again: another solver finds other candidates
+        if new:
+            # The search has left the path of the interrupted one, for instance because another version of
+            # z3 finds other candidates. Results still ahead may never be requested: the replay is over.
             self._ahead.clear()
         for measured in self._measurer.measure(new):
             self._known[measured.experiment] = measured
@@ -44,8 +46,7 @@ class CachedMeasurer:
 
     @property
     def is_replaying(self) -> bool:
-        """Whether the search still repeats the steps of the interrupted one; its events were reported
-        then."""
+        """Whether the search still repeats the steps, and thus the events, of the interrupted one."""
         return bool(self._ahead)
 
     @property

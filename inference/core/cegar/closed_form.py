@@ -18,7 +18,10 @@ from inference.core.cegar.formula import Formula, Literal
 from inference.core.cegar.shape import Candidate, Observation
 
 EAGER_ROWS = 5
-CUTS = 3  # of one candidate and one observation; the sharpest ones
+"""µops in an experiment up to which "every T" is stated at once: that is 2^5 - 1 = 31 constraints."""
+
+CUTS = 3
+"""Constraints stated per candidate and observation that it violates; the most violated ones."""
 
 
 class ClosedForm:
@@ -26,8 +29,8 @@ class ClosedForm:
 
     def __init__(self, formula: Formula) -> None:
         self.formula = formula
-        self._observations: list[tuple[Observation, tuple[Literal, ...]]] = []
-        self._stated: set[tuple[tuple[int, ...], int, tuple[Literal, ...]]] = set()
+        self._observations: list[tuple[Observation, tuple[Literal, ...]]] = []  # with their `unless`
+        self._stated: set[tuple[tuple[int, ...], int, tuple[Literal, ...]]] = set()  # (rows, ports, unless)
 
     def add(self, observation: Observation, *unless: Literal) -> None:
         """Require the matrix to explain this observation, unless one of the literals holds."""
@@ -57,10 +60,10 @@ class ClosedForm:
     def _spread(self, observation: Observation, rows: tuple[int, ...], unless: tuple[Literal, ...]) -> bool:
         """State that these rows have enough ports to take less than `high` cycles; False if stated before."""
         mass = sum(observation.work[row] for row in rows)
-        if not observation.high:
+        if not observation.high:  # no mapping takes less than 0 cycles: only `unless` is left
             self.formula.clause(*unless)
             return True
-        least = math.floor(mass / observation.high) + 1
+        least = math.floor(mass / observation.high) + 1  # mass / ports < high, strictly
         key = (rows, least, unless)
         if least <= 1 or key in self._stated:
             return False
@@ -78,11 +81,13 @@ class ClosedForm:
                 formula.matrix[row], math.ceil(observation.work[row] / observation.low) - 1, *unless
             )
             return
-        confined = {row: formula.literal() for row in rows}
-        full = [formula.literal() for _ in range(ports)]
-        for row in rows:
+        confined = {row: formula.literal() for row in rows}  # the choice of rows, j of Theorem 4.4
+        full = [formula.literal() for _ in range(ports)]  # the choice of ports, q
+        for row in rows:  # a confined row has no port that was not chosen
             for literal, port in zip(formula.matrix[row], full, strict=True):
                 formula.clause(-confined[row], -literal, port)
+        # One choice per number of ports. A choice implies that the ports chosen are no more, and that the
+        # confined rows are heavy enough to take more than `low` cycles on so many.
         total, choices = sum(observation.work.values()), []
         for width in range(1, ports + 1):
             least = math.floor(observation.low * width) + 1

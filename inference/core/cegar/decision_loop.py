@@ -14,7 +14,7 @@ from inference.core.cegar.z3_solver import SolverLimitError
 from inference.core.experiment import Experiment
 from inference.core.identity import Distinction
 
-ENOUGH = 8
+MAX_POSTPONED = 8
 """Postponed mappings after which experiments may be one instruction longer."""
 
 
@@ -38,15 +38,17 @@ class Pool:
     def keep(self, observation: Observation, second: Candidate) -> bool:
         """Remove the mappings that the observation excludes; False where none is left."""
         known = (self.first, second, *self.aside, *self.waiting, *self.later)
-        left = [c for c in known if observation.holds(c)]
-        if not left:
+        remaining = [candidate for candidate in known if observation.holds(candidate)]
+        if not remaining:
             return False
-        survives = left[0] == self.first
-        survivors = set(left)
-        self.waiting = [c for c in self.waiting if c in survivors] if survives else left[1:]
-        self.aside = [c for c in self.aside if survives and c in survivors]
-        self.later = [c for c in self.later if survives and c in survivors]
-        self.first = left[0]
+        if remaining[0] == self.first:
+            survivors = set(remaining)
+            self.waiting = [candidate for candidate in self.waiting if candidate in survivors]
+            self.aside = [candidate for candidate in self.aside if candidate in survivors]
+            self.later = [candidate for candidate in self.later if candidate in survivors]
+        else:  # what was said of the others was said in comparison with the excluded one
+            self.first, *self.waiting = remaining
+            self.aside, self.later = [], []
         self.fresh = 0
         return True
 
@@ -55,7 +57,7 @@ class Pool:
         if length <= self.longest:
             return False
         self.later.append(second)
-        if len(self.later) >= ENOUGH:
+        if len(self.later) >= MAX_POSTPONED:
             self.lengthen()
         return True
 
@@ -66,7 +68,7 @@ class Pool:
         return bool(self.waiting)
 
 
-_TOO_MANY = "only experiments that are not allowed or not available would distinguish {} other mappings"
+_TOO_MANY_ASIDE = "only experiments that are not allowed or not available would distinguish {} other mappings"
 
 
 class Decider:
@@ -93,7 +95,7 @@ class Decider:
                     pool.aside.append(second)
                     pool.fresh += new
                     if pool.fresh > questions.aside_limit + self._search.settings.alternatives:
-                        return self._gave_up(shape, pool, _TOO_MANY.format(pool.fresh))
+                        return self._gave_up(shape, pool, _TOO_MANY_ASIDE.format(pool.fresh))
                     continue
                 if pool.postpone(second, distinction.experiment.length):
                     continue
@@ -170,6 +172,7 @@ class Decider:
         return self._describe(alternatives, more=alternatives.full or not exhausted, limit=limit)
 
     def _gave_up(self, shape: Shape, pool: Pool, limit: str) -> SettledMapping:
+        """The result so far; what follows has no time limit, or describing it would hit that limit again."""
         self._search.deadline.end()
         return self._describe(self._gather(shape, pool), more=True, limit=limit)
 
@@ -197,6 +200,10 @@ class Decider:
     def _measure(
         self, shape: Shape, first: Candidate, second: Candidate, distinction: Distinction
     ) -> tuple[Observation | None, CandidatesDecided]:
+        """Measure what distinguishes two candidates: the observation, None without a usable one, its event.
+
+        The caller reports the event after the observation has taken effect.
+        """
         self._search.counter_examples += 1
         self._search.emit(
             Candidates(

@@ -21,7 +21,7 @@ from inference.core.mapping import PortMapping
 Part = tuple[str, ...]
 """Schemes that may share ports with one another, sorted."""
 
-_ERROR = 0.025  # share of a time that noise and the loop itself may account for
+_ERROR = 0.025  # share of a measured time that noise and the instructions of the loop may account for
 
 
 class Division:
@@ -58,6 +58,7 @@ class Division:
                 self.join(crossing.schemes)
 
     def join(self, schemes: Collection[str]) -> None:
+        """Make one part of the parts that these schemes belong to."""
         joined = frozenset().union(*(self._joined[self._domains[scheme]] for scheme in schemes))
         for domain in joined:
             self._joined[domain] = set(joined)
@@ -92,15 +93,14 @@ class Division:
             if search.can_measure(part):
                 search.measure(part)
         readings = search.readings
-        measured = [readings.cycles(part) or 0.0 for part in parts]
-        cycles, off = readings.cycles(mix) or 0.0, search.settings.epsilon * mix.length
-        return (
-            cycles
-            > max(*measured, mix.length / (readings.r_max or mix.length), readings.least_cycles(mix)) + off
-        )
+        cycles_of_parts = [readings.cycles(part) or 0.0 for part in parts]
+        cycles_by_r_max = mix.length / (readings.r_max or mix.length)
+        expected = max(*cycles_of_parts, cycles_by_r_max, readings.least_cycles(mix))
+        return (readings.cycles(mix) or 0.0) > expected + search.settings.epsilon * mix.length
 
     @property
     def parts(self) -> list[Part]:
+        """Schemes by part, sorted; without those that the search has dropped."""
         parts = {
             tuple(s for s in self._search.schemes if self._domains[s] in joined)
             for joined in self._joined.values()
@@ -126,12 +126,17 @@ class Division:
         return self._shared_time(crossing, 1) > (1 + 2 * _ERROR) * self._separate_time(crossing)
 
     def _between_parts(self) -> Iterator[Experiment]:
+        """The pairs whose schemes are in different parts."""
         for crossing in self._cross_pairs():
             first, second = (self._domains[scheme] for scheme in crossing.schemes)
             if second not in self._joined[first]:
                 yield crossing
 
     def _cross_pairs(self) -> Iterator[Experiment]:
+        """Two schemes of different domains each, repeated so that both alone need about the same time.
+
+        Unequal times would hide a shared port: the shorter one fits where the longer one leaves ports idle.
+        """
         for first, second in itertools.combinations(self._search.schemes, 2):
             if self._domains[first] != self._domains[second]:
                 cycles = max(1.0, self._alone(first), self._alone(second))
@@ -158,6 +163,7 @@ class Division:
         return crossing.length / ports if ports > 0 else math.inf
 
     def _ports(self, crossing: Experiment) -> int:
+        """How many ports the two schemes have together if they share none, by their times alone."""
         return round(crossing.length / max(1.0, *map(self._alone, crossing.schemes)))
 
     def _separate_time(self, crossing: Experiment) -> float:
@@ -193,9 +199,8 @@ def restrict_mapping(mapping: PortMapping | None, schemes: Collection[str]) -> l
     if mapping is None or not mapping.usage.keys() >= set(schemes):
         return []
     usage = {scheme: mapping.usage[scheme] for scheme in sorted(schemes)}
-    used = [
-        p for p in range(len(mapping.ports)) if any(m >> p & 1 for uops in usage.values() for m, _ in uops)
-    ]
+    masks = [mask for uops in usage.values() for mask, _ in uops]
+    used = [port for port in range(len(mapping.ports)) if any(mask >> port & 1 for mask in masks)]
     order = [used.index(port) if port in used else -1 for port in range(len(mapping.ports))]
     renamed = {scheme: renumbered(uops, order) for scheme, uops in usage.items()}
     return [PortMapping(tuple(map(str, range(len(used)))), renamed, mapping.r_max)]

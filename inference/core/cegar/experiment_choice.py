@@ -15,8 +15,12 @@ from inference.core.identity import Distinction, distinguishing_experiment
 from inference.core.mapping import PortMapping
 from inference.core.throughput import inverse_throughput
 
-MAX_TRIES = 16  # experiments tried after the smallest was measured without excluding a candidate
-SEARCHED = (4, 6)  # lengths of three-level experiments, the second where the first finds none
+MAX_TRIES = 16
+"""Experiments tried at most: each that was measured before is replaced by others, which may be many."""
+
+SEARCHED = (4, 6)
+"""Largest lengths tried, in instructions, for mappings with several µops per scheme; the second where the
+first finds none. All experiments of a length are listed, and their number grows exponentially with it."""
 
 
 class ExperimentChooser:
@@ -48,7 +52,7 @@ class ExperimentChooser:
         Where the smallest was measured already, the smallest without one of its schemes is tried, and so on.
         """
         schemes = first.usage.keys() & second.usage.keys()
-        waiting: list[Set[str]] = [schemes]
+        waiting: list[Set[str]] = [schemes]  # sets of schemes that an experiment may have, in breadth first
         for tried in range(MAX_TRIES):
             if tried == len(waiting):
                 return None
@@ -89,10 +93,13 @@ class ExperimentChooser:
         return None
 
     def hidden(self, mapping: PortMapping, other: PortMapping) -> AmbiguityReason:
-        """Why no admissible experiment distinguishes the other mapping from the result."""
+        """Why no admissible experiment distinguishes the other mapping from the result.
+
+        The limits are lifted one by one, to see which of them hides the difference.
+        """
         noise, r_max = self._settings.epsilon, self._readings.r_max
 
-        def tells(noise: float, r_max: float | None) -> Distinction | None:
+        def distinction_with(noise: float, r_max: float | None) -> Distinction | None:
             return distinguishing_experiment(
                 replace(mapping, r_max=r_max),
                 replace(other, r_max=r_max),
@@ -101,7 +108,7 @@ class ExperimentChooser:
                 pulse=self._pulse,
             )
 
-        if (distinction := tells(noise, r_max)) is not None:
+        if (distinction := distinction_with(noise, r_max)) is not None:
             if self._readings.cycles(distinction.experiment) is not None:
                 return AmbiguityReason.UNEXPLAINED
             return (
@@ -109,11 +116,13 @@ class ExperimentChooser:
                 if self._settings.max_length is None
                 else self._too_long(mapping, other)
             )
-        if r_max is not None and tells(noise, None):
+        if r_max is not None and distinction_with(noise, None):
             return AmbiguityReason.R_MAX
-        if tells(0.0, r_max):
+        if distinction_with(0.0, r_max):
             return AmbiguityReason.NOISE
-        return AmbiguityReason.BOTH if r_max is not None and tells(0.0, None) else AmbiguityReason.EQUAL
+        if r_max is not None and distinction_with(0.0, None):
+            return AmbiguityReason.BOTH
+        return AmbiguityReason.EQUAL
 
     def _too_long(self, mapping: PortMapping, other: PortMapping) -> AmbiguityReason:
         short = distinguishing_experiment(

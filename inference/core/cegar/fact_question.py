@@ -24,7 +24,7 @@ from inference.core.cegar.formula import Literal
 from inference.core.cegar.profiles import Fact, Profile, deciding_experiment, facts_of, implies
 from inference.core.cegar.shape import Candidate, unions
 
-CUTS = 8  # of one missing fact in one candidate
+CUTS = 8  # clauses stated per candidate and fact that it should lack and has
 
 
 class FactQuestion:
@@ -89,26 +89,32 @@ class FactQuestion:
 
 
 class _Slower:
-    """Literals for a free choice of rows and of ports that confine them, not below any excluded fact."""
+    """Literals for a free choice of rows and of ports that confine them, not below any excluded fact.
+
+    The solver chooses a matrix and one of its facts at once: `find(query)` is a candidate with a fact that no
+    harmless one implies.
+    """
 
     def __init__(self, encoding: ClosedForm) -> None:
         formula = self._formula = encoding.formula
-        self._confined = [formula.literal() for _ in formula.matrix]
-        self._full = [formula.literal() for _ in range(formula.shape.ports)]
+        self._confined = [formula.literal() for _ in formula.matrix]  # the chosen rows
+        self._full = [formula.literal() for _ in range(formula.shape.ports)]  # the chosen ports
         for confined, row in zip(self._confined, formula.matrix, strict=True):
             for literal, port in zip(row, self._full, strict=True):
                 formula.clause(-confined, -literal, port)
         formula.clause(*self._confined)  # nothing confined to no port is not a fact
-        self._fewer: dict[int, Literal] = {}
-        self._more: dict[tuple[int, int], Literal] = {}
+        self._fewer: dict[int, Literal] = {}  # {number of ports: literal for at most so many}
+        self._more: dict[tuple[int, int], Literal] = {}  # {(scheme, µops): literal for at least so many}
         self.query: Literal = 0  # none yet
 
     def begin(self, harmless: Sequence[Fact]) -> None:
+        """Start a question about another first mapping; clauses of earlier ones hold without their query."""
         self.query = self._formula.literal()
         for fact in harmless:
             self.rule_out(fact)
 
     def rule_out(self, fact: Fact) -> None:
+        """Require of the chosen fact that this one does not imply it: fewer ports, or more of some µops."""
         width, counts = fact
         beyond = [self._at_most(width - 1)] if width > 1 else []
         for i, count in enumerate(counts):
@@ -144,6 +150,7 @@ class _Missing:
         return self._known[fact]
 
     def refine(self, candidate: Candidate) -> bool:
+        """See `Missing`: rows that show such a fact get at least one port more together."""
         sets = sorted(unions(candidate), key=lambda union: (union.bit_count(), union))
         stated = False
         for fact, missing in self._known.items():

@@ -25,6 +25,7 @@ MAX_CELLS = 1_100
 """µops times port sets, up to which the table is the quicker way: 17 µops on 6 ports, 8 on 7."""
 
 MAX_FACTS = 50_000
+"""Facts of a shape, up to which all may be listed: with many schemes, they are what takes memory and time."""
 
 
 class FactTable:
@@ -38,12 +39,13 @@ class FactTable:
         self._sets: list[list[int]] = [[] for _ in range(ports + 1)]
         for ports_set in range(1, 1 << ports):
             self._sets[ports_set.bit_count()].append(ports_set)
-        self._inside: dict[tuple[int, int], Literal] = {}
+        self._inside: dict[tuple[int, int], Literal] = {}  # {(row, ports): literal for "confined to them"}
         self._has: dict[Fact, Literal] = {}
         self._lacks: dict[Fact, Literal] = {}
 
     @staticmethod
     def suits(shape: Shape) -> bool:
+        """Whether the shape is small enough for a table."""
         facts = shape.ports * math.prod(n + 1 for n in shape.counts)
         return len(shape.owners) << shape.ports <= MAX_CELLS and facts <= MAX_FACTS
 
@@ -113,7 +115,10 @@ class FactTable:
         ]
 
     def _row_inside(self, row: int, ports: int) -> Literal:
-        """A literal for "the row has no other ports than these"; `ports` must not be all."""
+        """A literal for "the row has no other ports than these"; `ports` must not be all.
+
+        It is built from the literal for one port more, so that literals of all sets share their parts.
+        """
         key = row, ports
         if key not in self._inside:
             outside = self._all_ports & ~ports

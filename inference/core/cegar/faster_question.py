@@ -43,8 +43,7 @@ class FasterQuestion:
         self._query: Literal = 0  # none yet
 
     def find_second(self, first: Profile) -> SecondCandidate | None:
-        """A matrix that explains all observations and is faster for the experiment beside it; None for
-        none."""
+        """A matrix that explains all observations, with an experiment for which it is faster, if any."""
         if first is not self._profile:
             self._begin(first)
         while (candidate := self._encoding.find(self._query)) is not None:
@@ -58,6 +57,7 @@ class FasterQuestion:
         return None
 
     def _begin(self, first: Profile) -> None:
+        """Ask about another first mapping; sets of facts that are enough for it too are kept."""
         self._profile = first
         self._query = self._formula.literal()
         previous, self._enough = self._enough, []
@@ -68,6 +68,7 @@ class FasterQuestion:
             self._require_less(self._weaken(first.facts))
 
     def _require_less(self, enough: tuple[Fact, ...]) -> None:
+        """Require of candidates that they lack at least one of these facts."""
         self._enough.append(enough)
         self._formula.clause(-self._query, *(self._missing.literal(fact) for fact in enough))
 

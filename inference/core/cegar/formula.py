@@ -41,15 +41,21 @@ class CountLiterals:
         return self._cache[terms]
 
     def _merged(self, left: dict[int, int], right: dict[int, int]) -> dict[int, int]:
+        """The literals of two halves together.
+
+        A sum's literal is equivalent to "at least it", so both directions are stated: the sum is reached
+        where both halves reach parts of it, and the next higher sum is not where neither half exceeds its
+        part.
+        """
         sums = sorted({a + b for a in (0, *left) for b in (0, *right)} - {0})
         merged = {total: self._literal() for total in sums}
-        above = dict(pairwise([0, *sums]))
+        above = dict(pairwise([0, *sums]))  # {sum: the next higher attainable one}
         next_left, next_right = dict(pairwise([0, *left])), dict(pairwise([0, *right]))
         for lower, upper in pairwise(sums):
             self._clause(-merged[upper], merged[lower])
         for a in (0, *left):
             for b in (0, *right):
-                if a + b:
+                if a + b:  # "at least 0" is true of a half, and has no literal
                     reached = [-side[n] for side, n in ((left, a), (right, b)) if n]
                     self._clause(*reached, merged[a + b])
                 if a + b in above:
@@ -63,13 +69,26 @@ class CountLiterals:
 
 
 FINITE_DOMAIN = "QF_FD"
+"""z3's solver for Booleans and bounded integers."""
 
 Literal = int
 """The number of a Boolean, negative for its negation. Never 0."""
 
 
 class Formula:
-    """A solver with the matrix's literals in it; `ordered` breaks the symmetries."""
+    """A solver with the matrix's literals in it, and the constraints of its shape.
+
+    z3's Python wrappers would spend most of a small search's time on conversions, so literals and clauses are
+    stated through its C interface. The terms live as long as their context.
+
+    Args:
+        shape: Size of the matrix, and what is known of it.
+        seed: Of the solver.
+        limit: See `Z3Solver`.
+        pulse: Called often; what it raises ends the search.
+        kind: The logic of the solver.
+        ordered: Whether to break the symmetries.
+    """
 
     def __init__(
         self,
@@ -106,10 +125,8 @@ class Formula:
             for column in zip(*self.matrix, strict=True):
                 self.clause(*column)
 
-    # z3's Python wrappers would spend most of a small search's time on conversions, so what is stated goes
-    # past them. The terms live as long as their context.
-
     def literal(self) -> Literal:
+        """A new Boolean, which nothing constrains yet."""
         z3, context = self._z3, self._reference
         number = len(self._terms) // 2 + 1
         term = z3.Z3_mk_const(context, z3.Z3_mk_string_symbol(context, f"b{number}"), self._boolean.ast)
@@ -152,8 +169,7 @@ class Formula:
             self.clause(*unless, next(literal for total, literal in sums.items() if total >= least))
 
     def counted(self, literals: Sequence[Literal], count: int) -> Literal:
-        """A literal that holds exactly when at least `count` of the literals do, 1 ≤ `count` ≤ their
-        number."""
+        """A literal that holds exactly when at least `count` of them do; 1 ≤ `count` ≤ their number."""
         return self._counters.at_least(tuple((literal, 1) for literal in literals))[count]
 
     def union(self, rows: tuple[int, ...]) -> list[Literal]:
@@ -166,6 +182,7 @@ class Formula:
         return self._unions[rows]
 
     def either(self, *literals: Literal) -> Literal:
+        """A literal that is equivalent to the disjunction."""
         result = self.literal()
         for literal in literals:
             self.clause(-literal, result)
@@ -173,6 +190,7 @@ class Formula:
         return result
 
     def both(self, *literals: Literal) -> Literal:
+        """A literal that is equivalent to the conjunction."""
         return -self.either(*(-literal for literal in literals))
 
     def satisfiable(self, *assumptions: Literal) -> bool:
@@ -204,6 +222,7 @@ class Formula:
         return bool(self._z3.is_true(self.solver.model().eval(self.term(literal))))
 
     def _order_columns(self) -> None:
+        """Order columns of ports that the known port sets do not tell apart: their names mean nothing."""
         known = (self.shape.known or {}).values()
         last: dict[tuple[int, ...], int] = {}  # port of each kind
         for port in range(self.shape.ports):
@@ -214,7 +233,8 @@ class Formula:
 
     def _order_rows(self) -> None:
         for scheme, rows in zip(self.shape.schemes, self.shape.rows_of, strict=True):
-            # The first row of an improper scheme is the shared one, and thereby told apart from the others.
+            # The first row of an improper scheme is the shared one (see `_share_rows`), so it has a meaning
+            # that the other rows lack, and its place must stay free.
             alike = rows[1:] if scheme in self.shape.improper else rows
             for upper, lower in pairwise(alike):
                 self._descend(self.matrix[upper], self.matrix[lower])
@@ -245,6 +265,7 @@ class Formula:
                     self.clause(literal if mask >> port & 1 else -literal)
 
     def _share_rows(self) -> None:
+        """The first row of an improper scheme equals the row of some scheme with one µop (§6.3.4)."""
         proper = [rows[0] for rows in self.shape.rows_of if len(rows) == 1]
         for scheme in self.shape.improper:
             if scheme in self.shape.index:
@@ -252,6 +273,7 @@ class Formula:
                 self.clause(*(self._equal(own, self.matrix[row]) for row in proper))
 
     def _keep_apart(self) -> None:
+        """Every port belongs to at most one of two sets of schemes; one literal per port says to which."""
         for first, second in self.shape.apart:
             for port in range(self.shape.ports):
                 of_first = self.literal()

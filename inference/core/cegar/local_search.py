@@ -18,9 +18,9 @@ from inference.core.cegar.problem import WASTE
 from inference.core.cegar.shape import Candidate, Observation, Shape
 from inference.core.tables import Floats, Int64s
 
-_ROUNDS = 40
-_REDRAWN = 3  # rows at most
-_SWEEPS = 20
+_ROUNDS = 40  # of redrawing rows; fewer where nothing is left unexplained
+_REDRAWN = 3  # rows at most in a round: a matrix must stay near the best for its rows to be worth keeping
+_SWEEPS = 20  # over all rows; rows of equal cost are chosen at random, so a descent need not end by itself
 _FEW_PORTS = 6  # up to which all sets are tried for a row
 _WIDEST = 5  # largest port sets tried for a row of unknown width
 _ROWS = 8  # an observation of more rows is skipped: its table has a line for each subset of them
@@ -169,8 +169,7 @@ class _PortSets:
         return int(np.bitwise_or.reduce(1 << chosen))
 
     def near(self, own: int, rows: Int64s) -> Int64s:
-        """All sets; where these are too many, those within two ports of the row's own, and other rows'
-        sets."""
+        """All sets; of too many, other rows' sets and those that differ from `own` in 1 or 2 ports."""
         if self._all is not None:
             return self._all
         single = np.array([0, *(1 << port for port in range(self._ports))], dtype=np.int64)
@@ -182,7 +181,11 @@ class _PortSets:
 
 
 class _Table:
-    """The closed form (§5.1.4) of all observations, or of those with one row: a line per set of rows."""
+    """The closed form (§5.1.4) of all observations, or of those with one row: a line per set of rows.
+
+    An observation's time is the maximum over its lines of mass / ports that the line's rows have together.
+    Lines of one observation are next to each other, so that one `reduceat` takes all maxima.
+    """
 
     def __init__(self, row: int | None, observations: Sequence[Observation], bounds: Sequence[Bound]) -> None:
         self._row = row
@@ -190,13 +193,14 @@ class _Table:
             k for k, o in enumerate(observations) if len(o.work) <= _ROWS and (row is None or row in o.work)
         ]
         number = {k: n for n, k in enumerate(used)}
-        lines = [
+        lines = [  # (number of the observation, set of rows, their mass in µops)
             (number[k], chosen, sum(observations[k].work[r] for r in chosen))
             for k in used
             for size in range(1, len(observations[k].work) + 1)
             for chosen in itertools.combinations(sorted(observations[k].work), size)
         ]
         longest = max((len(chosen) for _, chosen, _ in lines), default=1)
+        # Padded with -1, which `costs` resolves to an additional row without ports.
         self._other_rows = np.full((len(lines), longest), -1, np.int64)
         self._has_row = np.zeros(len(lines), bool)
         for at, (_, chosen, _) in enumerate(lines):
@@ -218,7 +222,7 @@ class _Table:
         pulse()
         if not len(self._mass):
             return np.zeros(len(sets))
-        padded = np.append(rows, 0)
+        padded = np.append(rows, 0)  # row -1, which the table's padding names, has no ports
         other_masks = np.bitwise_or.reduce(padded[self._other_rows], axis=1)
         step = max(1, _ENTRIES // len(other_masks))
         parts = []
@@ -228,9 +232,10 @@ class _Table:
         return np.concatenate(parts)
 
     def _broken_weight(self, other_masks: Int64s, sets: Int64s) -> Floats:
-        masks = np.where(self._has_row, sets[:, None], 0) | other_masks
-        times = np.maximum.reduceat(self._mass / np.bitwise_count(masks), self._starts, axis=1)[
-            :, self._owners
-        ]
-        broken = np.where(self._above, times <= self._limits, times >= self._limits)
+        """Weight of the violated bounds for each set; `other_masks`: ports of each line without the row."""
+        masks = np.where(self._has_row, sets[:, None], 0) | other_masks  # int64[sets, lines]
+        line_cycles = self._mass / np.bitwise_count(masks)
+        cycles = np.maximum.reduceat(line_cycles, self._starts, axis=1)  # float64[sets, observations]
+        cycles_of_bounds = cycles[:, self._owners]
+        broken = np.where(self._above, cycles_of_bounds <= self._limits, cycles_of_bounds >= self._limits)
         return np.asarray(broken @ self._weights)

@@ -10,6 +10,7 @@ from inference.core.mapping import PortMapping
 from inference.core.sampling import MIX_LENGTH, random_mixes
 
 MIXES = 16
+"""Mixes measured per check: enough to find a mapping that is wrong for one mix in ten (81 %)."""
 
 
 @dataclass(frozen=True)

@@ -10,18 +10,21 @@ from inference.core.cegar.events import ClashEvent
 from inference.core.cegar.problem import ClashError
 from inference.core.cegar.search import CegarSearch
 from inference.core.cegar.settings import LEAVE_UNEXPLAINED, STOP
-from inference.core.cegar.waivers import least_waiver, search_locally, waiver_for
+from inference.core.cegar.shape import Shape
+from inference.core.cegar.waivers import Waiver, least_waiver, search_locally, waiver_for
 from inference.core.cegar.z3_solver import SolverLimitError
 from inference.core.events import Log
 from inference.core.mapping import PortMapping
 
 _UNEXPLAINED = "left unexplained: {} takes {:.4g} cycles, which no mapping to {} ports explains with the rest"
-
-_TRIFLE = 2  # weight of unexplained measurements that keeping domains apart may add
-
-_NO_BETTER = 2  # ports to try beyond the best number so far
-
 _TOGETHER = "{} and {} schemes share ports: that explains more"
+
+_TRIFLE = 2
+"""Weight of claims that keeping two domains apart may break: as much as one measurement that takes up to two
+thirds of `WASTE` longer than its ports need, which a core's scheduler alone can cause."""
+
+_NO_BETTER = 2
+"""Ports to try beyond the best number so far: one more alone may not help where two do."""
 
 
 class PortChoice:
@@ -31,6 +34,7 @@ class PortChoice:
         self._search = search
 
     def first(self) -> int:
+        """The number of ports to begin with: the given one, or the fewest that explain what is measured."""
         return self._search.settings.ports or self.fewest(self._search.problem.least_ports)
 
     def after_contradiction(self, ports: int) -> int:
@@ -50,11 +54,8 @@ class PortChoice:
         Contradicting experiments are measured again first: one of them may be a bad reading.
         """
         shape = self._search.shape(ports)
-        limit, pulse = self._search.settings.solver_limit, self._search.pulse
         while True:
-            waiver = least_waiver(
-                shape, self._search.readings.observations(shape), self._search.seed, limit, pulse, most
-            )
+            waiver = self._least_waiver(shape, most)
             if most is not None or not self._search.readings.repeat(sorted(waiver.clashing)):
                 break
         if waiver.waived is None:
@@ -79,13 +80,15 @@ class PortChoice:
 
     def _least_weight(self, ports: int, most: int | None = None) -> int | None:
         """Weight of what so many ports leave unexplained; None where it exceeds `most`."""
-        shape, (limit, pulse) = (
-            self._search.shape(ports),
-            (self._search.settings.solver_limit, self._search.pulse),
-        )
-        observations = self._search.readings.observations(shape)
-        waiver = least_waiver(shape, observations, self._search.seed, limit, pulse, most)
+        waiver = self._least_waiver(self._search.shape(ports), most)
         return None if waiver.waived is None else waiver.weight
+
+    def _least_waiver(self, shape: Shape, most: int | None) -> Waiver:
+        search = self._search
+        observations = search.readings.observations(shape)
+        return least_waiver(
+            shape, observations, search.seed, search.settings.solver_limit, search.pulse, most
+        )
 
     def fewest(self, ports: int) -> int:
         """The smallest number of ports, at least `ports`, that explains all measurements so far.
@@ -95,6 +98,8 @@ class PortChoice:
         """
         most = self._search.settings.most_ports
         self._join_domains(most)
+        # What the largest number of ports cannot explain, no smaller number can: it is waived, or its schemes
+        # dropped, before fewer ports are tried. Those may leave as much unexplained, but not more.
         if self._search.settings.on_clash == LEAVE_UNEXPLAINED:
             if not self._explains(most):
                 self._waive(most)
@@ -122,10 +127,11 @@ class PortChoice:
                 if not least or len(mapping.ports) >= len(best.ports) + _NO_BETTER:
                     break
         except SolverLimitError:
-            pass
+            pass  # the time reserved for the end is over: the best so far is the result
         return best
 
     def _nearby(self) -> Iterator[PortMapping]:
+        """Mappings of local searches, for one number of ports after the other."""
         search = self._search
         for ports in range(search.settings.ports or search.problem.least_ports, self._most_ports + 1):
             shape = search.shape(ports)

@@ -12,7 +12,8 @@ from inference.core.errors import CoreError, InvalidInputError
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
 
-MAX_UOPS = 8  # of one scheme
+MAX_UOPS = 8
+"""µops of one scheme: the search has a row for each, and takes exponentially long in the number of rows."""
 
 WASTE = Fraction(3, 10)
 """Share of a measured time that a core may lose by its choice of ports; losses of 28 % were measured."""
@@ -176,8 +177,7 @@ class Clash:
 
     @property
     def text(self) -> str:
-        """E.g. `add alone 0.25, imul alone 1, 4*add; imul 1.5 cycles: no assignment of 8 ports gives
-        that`."""
+        """A sentence: `add alone 0.25, imul alone 1, 4*add; imul 1.5 cycles: no assignment of 8 ports …`."""
         measurements = [f"{scheme} alone {cycles:.4g}" for scheme, cycles in self.alone]
         measurements += [f"{e} {cycles:.4g}" for e, cycles in self.experiments if not e.is_singleton]
         return f"{', '.join(measurements)} cycles: no assignment of {self.ports} ports gives that"

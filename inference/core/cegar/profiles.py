@@ -25,12 +25,14 @@ from inference.core.experiment import Experiment
 from inference.core.tables import Floats
 
 Fact = tuple[int, tuple[int, ...]]
+"""(c, w): the number of ports, and the µops of each scheme of a shape that they confine."""
+
 Integers = npt.NDArray[np.int64]
 
 TOLERANCE = 1e-9  # of the linear programs, in cycles per instruction
-MAX_POINTS = 5_000
-MAX_POINT_LENGTH = 12
-BLOCK = 256  # facts evaluated together
+MAX_POINTS = 5_000  # short experiments evaluated before a linear program is solved, which takes milliseconds
+MAX_POINT_LENGTH = 12  # instructions in the longest of these
+BLOCK = 256  # facts evaluated together: a matrix product of 256 × 5,000 floats takes 10 MB
 MAX_REPEATS = 240  # instructions at most in an experiment that approximates a linear program's shares
 
 
@@ -88,8 +90,12 @@ class Profile:
             self._points_cpi = np.maximum(self._points_cpi, (shares @ self._rates.T).max(axis=1))
 
     def slower_somewhere(self, widths: Integers, counts: Integers) -> npt.NDArray[np.bool_]:
-        """bool[n]: which facts exceed this profile by over 2ε cycles per instruction for a short
-        experiment."""
+        """bool[n]: which facts exceed this profile by over 2ε cycles per instruction for a short experiment.
+
+        Args:
+            widths: int64[n], the ports of each fact.
+            counts: int64[n, schemes], its µops.
+        """
         is_slower = np.zeros(len(widths), dtype=bool)
         rates = counts / widths[:, None]
         for start in range(0, len(widths), BLOCK):
@@ -110,6 +116,11 @@ class Profile:
         return self._most_excess(rates)
 
     def _most_excess(self, rates: Floats) -> Floats | None:
+        """The shares where the fact exceeds the profile most, by a linear program; None for no more than 2ε.
+
+        Its variables are the shares and t, the profile's cycles per instruction, which no fact of it exceeds.
+        It maximises rates · shares - t.
+        """
         from scipy.optimize import linprog  # loads scipy
 
         n = len(rates)

@@ -16,7 +16,7 @@ from inference.core.experiment import Experiment, Measured
 WastedShare = Callable[[Experiment], float]
 """The share of a measured time that waste may explain, 0 to 1; at 1 it says nothing about ports."""
 
-_SAME_WASTE = 0.01
+_SAME_WASTE = 0.01  # shares of time that differ by less are the same: another search would not pay
 _TIMES = (2, 3)  # repetitions of an experiment in one loop, which uses other registers, too
 
 
@@ -60,8 +60,10 @@ class Readings:
         return rounded_rate(max(map(self._rate, self._readings)))
 
     def confirm_quickest(self) -> None:
-        """Repeat the quickest measurement until it stays the quickest: the minimum of noisy ones is
-        biased."""
+        """Repeat the quickest measurement until it stays the quickest: the minimum of noisy times is biased.
+
+        R_max is inferred from it, so that one reading that is too quick would hide ports.
+        """
         while self._shows_rate and self._answers.offered is None:
             quickest = max(self._readings, key=self._rate)
             if quickest in self._repeated:
@@ -127,6 +129,7 @@ class Readings:
         return changed
 
     def _measure_longer(self, experiment: Experiment) -> list[float]:
+        """Cycles of the experiment, from loops that contain it several times."""
         longer = [
             Experiment(tuple((scheme, times * count) for scheme, count in experiment.terms))
             for times in _TIMES

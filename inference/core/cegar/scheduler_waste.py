@@ -22,8 +22,10 @@ from inference.core.waste import SchedulerFit, WasteSource, disjoint_units, few_
 
 _MAX_CANDIDATES = 12
 """Further mappings for which a scheduler is inferred; each takes about a second."""
-_CLEARLY = 0.1
-"""Share by which a mapping must lower the simulation's error to be chosen."""
+
+_MIN_GAIN = 0.1
+"""Share by which a mapping must lower the simulation's error to be chosen instead of the settled one: errors
+within 10 % of each other count as equal (`inference.core.simulation.inferring.EQUIVALENCE_MARGIN`)."""
 
 
 class SchedulerWaste:
@@ -67,8 +69,7 @@ class SchedulerWaste:
         return readings.allow_waste(share)
 
     def prefer_by_scheduler(self, settled: SettledMapping) -> SettledMapping:
-        """The result with the mapping that the scheduler explains best; the former one becomes an
-        alternative.
+        """The result with the mapping that the scheduler explains best; the other becomes an alternative.
 
         Candidates are the alternatives and mappings near the result, then those near the best so far.
         """
@@ -76,7 +77,7 @@ class SchedulerWaste:
         if not self._scheduler_cycles:
             return settled
         best, least = settled.mapping, self._error(settled.mapping)
-        enough = (1 - _CLEARLY) * least
+        largest_error = (1 - _MIN_GAIN) * least  # that another mapping may have to be chosen
         tried = {self._compared_uops(best)}
         alternatives = [alternative.mapping for alternative in settled.listed]
         waiting = [*self._preferred, *_nearby(best), *alternatives]
@@ -88,7 +89,7 @@ class SchedulerWaste:
             if (error := self._error(mapping)) < least:
                 best, least = mapping, error
                 waiting = [*_nearby(best), *waiting]
-        if least > enough:
+        if least > largest_error:
             return settled
         self._preferred = [best]
         return _with_mapping_first(settled, best)
@@ -99,6 +100,7 @@ class SchedulerWaste:
         return bool(self._preferred)
 
     def _compared_uops(self, mapping: PortMapping) -> tuple[Uops, ...]:
+        """The µops that the simulated experiments depend on: mappings with equal ones need one simulation."""
         schemes = {scheme for experiment in self._scheduler_cycles for scheme in experiment.schemes}
         return tuple(mapping.usage[scheme] for scheme in sorted(schemes))
 

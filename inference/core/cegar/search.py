@@ -136,7 +136,10 @@ class CegarSearch:
             self._measure_quick_mix()
 
     def _measure_quick_mix(self) -> None:
-        """Add schemes to the quickest mix, quick ones first, as long as the rate rises."""
+        """Add schemes to the quickest mix, quick ones first, as long as the rate rises.
+
+        The last rate is a first value for R_max: while it is unknown, ports beyond it look like real ones.
+        """
         times = {scheme: self.readings.cycles(Experiment.of([scheme])) or 1.0 for scheme in self.schemes}
         mix: dict[str, int] = {}
         highest = 0.0
@@ -192,8 +195,10 @@ class CegarSearch:
     def unexplained(
         self, mapping: PortMapping, among: Iterable[Experiment] | None = None
     ) -> tuple[Unexplained, ...]:
-        """The measurements that a mapping does not explain, of `among` or of all, the largest excess
-        first."""
+        """The measurements, of `among` or of all, that a mapping does not explain; the largest excess first.
+
+        A measurement may exceed its prediction by what the core may waste, and ε cycles per instruction.
+        """
         failures = []
         chosen = None if among is None else frozenset(among)
         for observation in self.readings.observations(self.shape(len(mapping.ports))):
@@ -218,8 +223,10 @@ class CegarSearch:
         self.pace.pulse()
 
     def seconds(self) -> float:
-        """Seconds of the search, over all attempts. `searching` counts those of this attempt, which repeats
-        it."""
+        """Seconds of the search, including those before an interruption.
+
+        `searching` counts from the last resumption only: a resumed search repeats the solver's work.
+        """
         return self.pace.clock() - self.start
 
     def _save(self) -> None:
@@ -244,8 +251,8 @@ class Deadline:
         """Give the part that begins an equal share of the time left for so many parts."""
         elapsed = self._elapsed
         seconds = max(0.0, self.limit - elapsed) / parts
-        self._end = elapsed + seconds
-        self._until = elapsed + seconds * (1 - _ENDING)
+        self._end = elapsed + seconds  # of the part
+        self._until = elapsed + seconds * (1 - _ENDING)  # when its search is interrupted
 
     def end(self) -> None:
         """Give the interrupted part the time reserved for its end."""
@@ -266,6 +273,7 @@ class Deadline:
 
 
 FORMAT = 2
+"""Version of a checkpoint's content; see `from_checkpoint` for the earlier one."""
 
 
 def identity(problem: CegarProblem, seed: int) -> Json:
@@ -280,6 +288,7 @@ def identity(problem: CegarProblem, seed: int) -> Json:
         "widths": dict(sorted(problem.widths.items())),
         "improper": list(problem.improper),
         "domains": dict(sorted(problem.domains.items())),
+        # Absent where empty, so that checkpoints from before these fields existed still agree.
         **({"known": dict(sorted(problem.known.items()))} if problem.known else {}),
         **({"in_pairs": True} if problem.in_pairs else {}),
     }

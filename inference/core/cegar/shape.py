@@ -41,10 +41,12 @@ class Shape:
 
     @cached_property
     def owners(self) -> tuple[int, ...]:
+        """For each row, the index of its scheme."""
         return tuple(i for i, count in enumerate(self.counts) for _ in range(count))
 
     @cached_property
     def rows_of(self) -> tuple[range, ...]:
+        """For each scheme, its rows."""
         ends = [sum(self.counts[: i + 1]) for i in range(len(self.counts))]
         return tuple(range(end - count, end) for end, count in zip(ends, self.counts, strict=True))
 
@@ -90,17 +92,24 @@ class Observation:
 
     @classmethod
     def of(cls, shape: Shape, experiment: Experiment, cycles: float, wasted: float = 0.0) -> Observation:
-        """The interval that so many measured cycles imply (§4.3); `wasted`: the share that waste may
-        explain."""
+        """The interval that measured cycles imply (§4.3).
+
+        Args:
+            shape: Has the rows, ε and R_max.
+            experiment: Of the shape's schemes.
+            cycles: Measured, per execution of the experiment.
+            wasted: The share of the measured time that waste may explain, 0 to 1.
+        """
         measured, length = Fraction(cycles), experiment.length
-        off = shape.margin / 2 * length
+        off = shape.margin / 2 * length  # ε cycles for each instruction
         least = measured * (1 - Fraction(wasted)) - off
         low = None if least <= 0 or shape.floor * length > least else least
         work = {
             row: count for scheme, count in experiment.terms for row in shape.rows_of[shape.index[scheme]]
         }
-        high = measured + off
-        return cls(experiment, cycles, work, low, high if shape.floor * length < high else Fraction(0))
+        # Where R_max alone takes as long as `high`, no mapping explains the measurement: 0 admits none.
+        high = measured + off if shape.floor * length < measured + off else Fraction(0)
+        return cls(experiment, cycles, work, low, high)
 
     @property
     def no_limit(self) -> Fraction:

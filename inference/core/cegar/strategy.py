@@ -29,7 +29,7 @@ MAX_MAPPINGS = 200_000
 """How many mappings are listed, at most; renamed ones count."""
 
 _EXACT = 1e-9  # ε of measurements without error, in cycles per instruction
-_BLOCK = 1 << 14  # mappings evaluated together
+_BLOCK = 1 << 14  # mappings evaluated together: some megabytes per experiment
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,8 @@ def blind_spot(
 
 
 class _Search:
+    """All mappings, numbered: mapping k has the k-th combination of a choice of port sets per scheme."""
+
     def __init__(self, ports: int, uops: Mapping[str, int], known: Mapping[str, Uops]) -> None:
         both = sorted(uops.keys() & known.keys())
         if both:
@@ -125,11 +127,12 @@ class _Search:
                     break
 
     def _answers(self, strategy: Sequence[Experiment]) -> Iterator[Int64s]:
-        """The times of each mapping, in a unit in which all of them are integers."""
+        """The times of each mapping, in a unit in which all are integers, so that they compare exactly."""
         ports = self.shape.ports
         unit = math.lcm(*range(1, ports + 1))
         sets = np.arange(1, 1 << ports)
         weight = np.array([unit // int(ports_set).bit_count() for ports_set in sets])
+        # By scheme, int64[choices, port sets]: the load on each port set from the µops confined to it.
         inside = [
             (np.array(choices)[:, :, None] & ~sets == 0).sum(axis=1) * weight for choices in self._choices
         ]
@@ -144,6 +147,7 @@ class _Search:
             yield from np.ascontiguousarray(np.transpose(answers))
 
     def _candidate(self, k: int) -> Candidate:
+        """The matrix of mapping k."""
         sizes = [len(choices) for choices in self._choices]
         picks = np.unravel_index(k, sizes)
         rows = (choices[int(i)] for choices, i in zip(self._choices, picks, strict=True))

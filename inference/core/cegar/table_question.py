@@ -73,12 +73,12 @@ class _Possible:
     def __init__(self, encoding: FactTable) -> None:
         self._encoding = encoding
         shape = encoding.formula.shape
-        counts = list(itertools.product(*(range(n + 1) for n in shape.counts)))[1:]
+        counts = list(itertools.product(*(range(n + 1) for n in shape.counts)))[1:]  # without "no µop"
         self._widths = np.repeat(np.arange(1, shape.ports + 1), len(counts))
         self._counts = np.tile(np.array(counts), (shape.ports, 1))
         self._possible = np.ones(len(self._widths), dtype=bool)
-        self._open = self._possible.copy()
-        self._n_excluded = 0
+        self._open = self._possible.copy()  # possible and, as far as was tested, harmful
+        self._n_excluded = 0  # of the encoding's excluded facts, those taken into account
 
     def all_harm(self) -> None:
         """Forget which facts are harmless: another first mapping follows."""
@@ -102,6 +102,7 @@ class _Possible:
         return []
 
     def _update(self) -> None:
+        """Close the facts that imply one excluded since the last call."""
         for fact in self._encoding.excluded[self._n_excluded :]:
             stronger = (self._widths <= fact[0]) & (self._counts >= fact[1]).all(axis=1)
             self._possible &= ~stronger
@@ -109,6 +110,7 @@ class _Possible:
         self._n_excluded = len(self._encoding.excluded)
 
     def _weaker(self, fact: Fact) -> npt.NDArray[np.bool_]:
+        """bool[facts]: those that the fact implies, itself included."""
         return (self._widths >= fact[0]) & (self._counts <= fact[1]).all(axis=1)
 
     def _strongest(self) -> Fact:

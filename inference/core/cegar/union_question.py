@@ -25,8 +25,8 @@ class UnionQuestion:
         self._encoding = encoding
         formula = self._formula = encoding.formula
         shape = formula.shape
-        self._chosen = [formula.literal() for _ in shape.schemes]
-        self._second = [
+        self._chosen = [formula.literal() for _ in shape.schemes]  # the schemes T
+        self._second = [  # for each port, whether T has it under the second mapping
             formula.either(
                 *(
                     formula.both(chosen, row[port])
@@ -36,7 +36,7 @@ class UnionQuestion:
             for port in range(shape.ports)
         ]
         self._second_sizes = self._sizes(self._second)
-        self._small = self._at_most(self._chosen)
+        self._small = self._at_most(self._chosen)  # T has at most 1, 2, … schemes
         self._query: tuple[Candidate, Literal] | None = None
         self._size = 1
 
@@ -58,16 +58,21 @@ class UnionQuestion:
             formula.either(*(self._chosen[i] for i, mask in enumerate(first) if mask >> port & 1))
             for port in range(shape.ports)
         ]
-        sizes = self._sizes(union)
+        at_least, at_most = self._sizes(union)
+        second_at_least, second_at_most = self._second_sizes
         query = formula.literal()
         choices = []
         for size in range(1, shape.ports + 1):
-            for other, most in ((self._fewer(size), False), (self._more(size), True)):
-                if other is not None:
-                    choice = formula.literal()
-                    choices.append(choice)
-                    formula.clause(-choice, sizes[most][size - 1])
-                    formula.clause(-choice, self._second_sizes[not most][other - 1])
+            differences = []  # (what holds of T under the first mapping, what holds under the second)
+            if (fewer := self._fewer(size)) is not None:
+                differences.append((at_least[size - 1], second_at_most[fewer - 1]))
+            if (more := self._more(size)) is not None:
+                differences.append((at_most[size - 1], second_at_least[more - 1]))
+            for of_first, of_second in differences:
+                choice = formula.literal()
+                choices.append(choice)
+                formula.clause(-choice, of_first)
+                formula.clause(-choice, of_second)
         formula.clause(-query, *choices)
         return query
 

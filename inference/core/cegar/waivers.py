@@ -26,12 +26,19 @@ from inference.core.cegar.problem import WASTE
 from inference.core.cegar.shape import Candidate, Observation, Shape
 from inference.core.experiment import Experiment
 
-FEW = 5  # claims waived, up to which it is proven that no fewer will do
-CLASHES = 30  # at most in a proof
+FEW = 5
+"""Claims waived, up to which it is proven that no lighter ones will do: a proof takes exponentially long."""
+
+CLASHES = 30
+"""Clashes at most in a proof; beyond these, the result of the local search counts."""
 
 
 class Claim(Enum):
-    """A bound on the time that a mapping predicts: (share of the measured time that may be lost, weight)."""
+    """A bound on the time that a mapping predicts: (share of the measured time that may be lost, weight).
+
+    A core cannot be quicker than its ports allow, nor lose more than `WASTE`: violating either contradicts
+    the port model, and weighs as much as 100 violations that a scheduler may explain.
+    """
 
     NOT_LONGER = None, 100
     NOT_LESS = Fraction(0), 1
@@ -136,6 +143,8 @@ def _weight(experiment: Experiment, claim: Claim) -> int:
 
 
 class _Proof:
+    """The search for the lightest waiver by implicit hitting sets; each claim is an assumption of z3's."""
+
     def __init__(
         self, formula: Formula, observations: Sequence[Observation], pulse: Callable[[], None]
     ) -> None:

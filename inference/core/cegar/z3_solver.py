@@ -13,8 +13,8 @@ from typing import Any
 
 from inference.core.errors import CoreError
 
-PULSE_INTERVAL = 0.1  # seconds
-INTERRUPT_INTERVAL = 0.02  # seconds
+PULSE_INTERVAL = 0.1  # seconds between calls of the pulse while z3 works
+INTERRUPT_INTERVAL = 0.02  # seconds between interrupts until a call ends
 
 
 class SolverLimitError(CoreError):
@@ -83,6 +83,7 @@ class Z3Solver:
         self._thread.shutdown()
 
     def _listen(self, call: Future[Any]) -> None:
+        """Call the pulse; what it raises ends the call first, as z3's context must not be used meanwhile."""
         try:
             self._pulse()
         except BaseException:

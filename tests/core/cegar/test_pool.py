@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.core.cegar.decision_loop import ENOUGH, Pool
+from inference.core.cegar.decision_loop import MAX_POSTPONED, Pool
 from inference.core.cegar.shape import Observation, Shape
 from inference.core.experiment import Experiment
 
@@ -40,7 +40,7 @@ def test_longer_experiments_wait_until_shorter_ones_tell_no_more() -> None:
 
 def test_enough_mappings_that_need_longer_experiments_get_them() -> None:
     pool = Pool(first=(0b001, 0b010))
-    others = [(0b011, k + 1) for k in range(ENOUGH)]
+    others = [(0b011, k + 1) for k in range(MAX_POSTPONED)]
     assert all(pool.postpone(other, length=4) for other in others)
     assert (pool.waiting, pool.later, pool.longest) == (others, [], 3)
     assert not Pool(first=(0b001, 0b010)).lengthen()

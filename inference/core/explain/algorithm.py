@@ -62,6 +62,8 @@ def infer(
 
 
 class _Search:
+    """The stages in order; `highest`: most instructions per cycle that any mix for the bottleneck reached."""
+
     def __init__(self, context: ExplainContext, seed: int, solver: BlockingSolver) -> None:
         self.context = context
         self.seed = seed
@@ -89,6 +91,7 @@ class _Search:
         return result
 
     def _by_counters(self) -> Conclusion:
+        """The stages from 3 on with counters of the ports, as uops.info runs them (§6.1)."""
         context = self.context
         context.reporter.enter_stage("classes")
         classes, ports = classes_by_counters(context)
@@ -103,6 +106,11 @@ class _Search:
         return Remaining(context, BlockersByCounters(classes, ports), self.r_max).run()
 
     def _by_time(self) -> Conclusion:
+        """The stages from 3 on with times alone (§6.2).
+
+        Once the ports of all classes are known, a mix that uses all of them can show a lower R_max than the
+        mixes that looked for it before. The mapping stays; later questions are solved with the new R_max.
+        """
         context = self.context
         context.reporter.enter_stage("classes")
         classes = classes_by_time(context)
@@ -142,37 +150,36 @@ class _Search:
             )
 
     def _find_bottleneck(self, heads: Sequence[str]) -> None:
+        """Set R_max, unless the settings have it; `heads`: a scheme of each class."""
         context = self.context
         context.reporter.enter_stage("bottleneck")
         if self.r_max is None:
-            settings = context.settings
-            medians = Medians(context.sampler, settings.samples, settings.epsilon / 8)
-            # Schemes without a domain, like NOPs, may issue in pairs: on a Zen 4, 12 per cycle instead of 6.
-            domains = context.problem.domains
-            executed = [head for head in heads if head in domains]
-            quiet = QuietReporter(context.reporter.pace, "looking for the bottleneck rate")
-            bottleneck = measure_bottleneck(executed or heads, medians, quiet)
-            self.highest = bottleneck.highest
-            self.r_max = bottleneck.r_max or recorded_bottleneck(context.sampler.recorded())
-            core = context.problem.core
-            width = width_if_reached(bottleneck.highest, None if core is None else core.width)
-            if bottleneck.r_max is not None:
-                context.reporter.log(
-                    f"bottleneck: {bottleneck.r_max:g} instructions per cycle, in {bottleneck.experiment}"
-                )
-            elif self.r_max is not None:
-                context.reporter.log(
-                    f"bottleneck: nothing recorded exceeds {self.r_max:g} instructions per cycle"
-                )
-            elif width is not None:
-                self.r_max = width
-                context.reporter.log(f"bottleneck: the core's {width:g} slots per cycle, which mixes reach")
-            else:
-                context.reporter.log(
-                    "no bottleneck beside the ports was seen: "
-                    f"{bottleneck.highest:.2f} instructions per cycle"
-                )
-            if bottleneck.warning:
-                context.warn(bottleneck.warning)
+            self._measure_bottleneck(heads)
         context.reporter.emit(BottleneckEvent(self.r_max))
         context.reporter.funnel("bottleneck", len(context.left))
+
+    def _measure_bottleneck(self, heads: Sequence[str]) -> None:
+        """Find R_max: as the rate that no mix exceeds, measured or recorded, or as the core's width."""
+        context, settings = self.context, self.context.settings
+        # ε / 8: R_max is a rate of many instructions, and all later experiments are compared with it.
+        medians = Medians(context.sampler, settings.samples, settings.epsilon / 8)
+        # Schemes without a domain, like NOPs, may issue in pairs: on a Zen 4, 12 per cycle instead of 6.
+        executed = [head for head in heads if head in context.problem.domains]
+        quiet = QuietReporter(context.reporter.pace, "looking for the bottleneck rate")
+        bottleneck = measure_bottleneck(executed or heads, medians, quiet)
+        self.highest = bottleneck.highest
+        self.r_max = bottleneck.r_max or recorded_bottleneck(context.sampler.recorded())
+        core = context.problem.core
+        width = width_if_reached(bottleneck.highest, None if core is None else core.width)
+        if bottleneck.r_max is not None:
+            text = f"bottleneck: {bottleneck.r_max:g} instructions per cycle, in {bottleneck.experiment}"
+        elif self.r_max is not None:
+            text = f"bottleneck: nothing recorded exceeds {self.r_max:g} instructions per cycle"
+        elif width is not None:
+            self.r_max = width
+            text = f"bottleneck: the core's {width:g} slots per cycle, which mixes reach"
+        else:
+            text = f"no bottleneck beside the ports was seen: {bottleneck.highest:.2f} instructions per cycle"
+        context.reporter.log(text)
+        if bottleneck.warning:
+            context.warn(bottleneck.warning)

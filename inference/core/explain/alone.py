@@ -14,11 +14,14 @@ from inference.core.explain.uop_counts import counted_uops, integer_count, sourc
 MAX_WIDTH = 12
 """Ports of one µop that times can resolve: 1/12 and 1/13 cycles are nearly the same."""
 
-_NOISE_SAMPLE = 200
-_CHUNK = 256
+_NOISE_SAMPLE = (
+    200  # schemes measured twice first, from whose differences the noise of all others is estimated
+)
+_CHUNK = 256  # schemes measured before progress is reported
 _EXTRA_SLOTS = 6  # of padding beyond the scheme's time, so that issue is the limit
-_SLOT_ERROR = 0.1
-_INTEGER_TOLERANCE = 0.3  # of a slot
+_SLOT_ERROR = 0.1  # standard error of a count of slots that enough samples are taken for
+_INTEGER_TOLERANCE = 0.3  # of a slot: three of these standard errors
+
 _LATENCY_ERROR = 0.05
 """Share by which chains may exceed their measured latencies, which are off by some hundredths."""
 
@@ -31,7 +34,11 @@ def singleton(scheme: str) -> Experiment:
 
 
 def measure_alone(context: ExplainContext) -> None:
-    """Stage 1: measure and count all schemes alone; exclude those without a usable time or count."""
+    """Stage 1: measure and count all schemes alone; exclude those without a usable time or count.
+
+    The median of a scheme alone is measured to ε / 4, since later experiments are compared with sums of such
+    medians.
+    """
     settings, sampler = context.settings, context.sampler
     experiments = {scheme: singleton(scheme) for scheme in context.problem.schemes}
     noise_samples = list(experiments.values())[:: max(1, len(experiments) // _NOISE_SAMPLE)]
@@ -100,6 +107,11 @@ def _count_slots(context: ExplainContext) -> None:
 
 
 def _count(context: ExplainContext, scheme: str) -> None:
+    """Set a scheme's number of µops from the chosen source; exclude it where that has no whole number.
+
+    A count of slots that is close to a whole number is rounded, since its error is known; any other is kept
+    as it is, so that the exclusion can say what was counted. Counts from throughput come later, from floods.
+    """
     if context.counts_from == THROUGHPUT:
         return
     reading = context.alone[scheme]
@@ -140,6 +152,7 @@ def find_candidates(context: ExplainContext) -> None:
         cycles, width = context.cycles(scheme), _width(context, scheme)
         alone = context.alone[scheme].experiment
         if widest is not None and width is not None and width > widest:
+            # More instructions per cycle than ports for them: the core eliminates it without a port.
             text = f"{1 / cycles:.2g} per cycle, and no µop may use more than {widest} ports: it uses none"
             context.exclude(
                 scheme, "candidates", NotCharacterised.NO_PORTS, text, [fact(context, alone, None)]
@@ -225,9 +238,11 @@ def width_of(cycles: float, epsilon: float, noise: float = 0.0) -> int | None:
     if n > MAX_WIDTH:
         return None
     gap = 1 / n - 1 / (n + 1)
-    off = min(epsilon, gap / 2)
-    return n if -min(off, max(noise, _FASTER / n)) <= cycles - 1 / n <= off else None
+    most_above = min(epsilon, gap / 2)
+    most_below = min(most_above, max(noise, _FASTER / n))
+    return n if -most_below <= cycles - 1 / n <= most_above else None
 
 
 def _nearest(cycles: float) -> float:
+    """The 1/n that is nearest to a time: what a single µop would take, for the text of an exclusion."""
     return 1 / max(1, round(1 / cycles)) if cycles > 0 else 0.0

@@ -12,14 +12,14 @@ from inference.core.mapping import PortMapping
 
 @dataclass(frozen=True)
 class Improper:
-    """A scheme of two µops: one with the ports of a blocking instruction, one on `width` ports that none
-    has."""
+    """A scheme of two µops, one with a blocking instruction's ports, one on `width` ports that none has."""
 
     scheme: str
     width: int
 
 
 def only_mask(mapping: PortMapping, scheme: str) -> int:
+    """The port set of a scheme with µops on one port set only."""
     ((mask, _),) = mapping.usage[scheme]
     return mask
 
@@ -27,8 +27,8 @@ def only_mask(mapping: PortMapping, scheme: str) -> int:
 def improper_mask(mapping: PortMapping, improper: Improper, heads: Iterable[str]) -> int | None:
     """The port set that an improper blocking instruction blocks; None where it has no such µop."""
     proper = {only_mask(mapping, head) for head in heads}
-    left = [mask for mask, _ in mapping.usage[improper.scheme] if mask not in proper]
-    return left[0] if len(left) == 1 and left[0].bit_count() == improper.width else None
+    own_masks = [mask for mask, _ in mapping.usage[improper.scheme] if mask not in proper]
+    return own_masks[0] if len(own_masks) == 1 and own_masks[0].bit_count() == improper.width else None
 
 
 def blockers_of(

@@ -60,6 +60,7 @@ class BlockersByTime:
         self._adopt(answer)
 
     def _adopt(self, answer: BlockingAnswer) -> None:
+        """Use the ports of an answer, without the improper blocking instructions that it dropped."""
         self.answer = answer
         self.ports = answer.mapping.ports
         self.improper = [improper for improper in self.improper if improper.scheme in answer.mapping.usage]
@@ -67,6 +68,7 @@ class BlockersByTime:
         self.blockers = sorted_blockers(blockers)
 
     def extend(self, context: ExplainContext, verdicts: Mapping[str, RunVerdict]) -> bool:
+        """See `BlockingInstructions`; where the ports of all candidates are not found, half are tried."""
         known = [candidate.mask for candidate in self.blockers]
         heads = {members[0] for members in self._classes}  # a store can be one: it blocks its port already
         candidates = [
@@ -139,7 +141,10 @@ class BlockersByTime:
     def _count_contradictions(
         self, context: ExplainContext, verdicts: Mapping[str, RunVerdict], mapping: PortMapping
     ) -> int:
-        """Number of schemes that would be faster than their µops allow under this mapping."""
+        """Number of schemes that would be faster than their µops allow under this mapping.
+
+        Schemes that were excluded for other reasons say nothing: their surpluses are not to be trusted.
+        """
         blockers = blockers_of(self._classes, self.improper, mapping, self._r_max)
         masks = {blocker.scheme: blocker.mask for blocker in blockers}
         return sum(
@@ -151,8 +156,9 @@ class BlockersByTime:
     def _is_faster_than_allowed(
         self, context: ExplainContext, scheme: str, verdict: RunVerdict, masks: Mapping[str, int]
     ) -> bool:
+        # A blocking instruction that was not tested has no surplus: a wider one showed no delay.
         usage = usage_from({blocker: verdict.surpluses.get(blocker, 0) for blocker in masks}, masks)
-        if usage is None:
+        if usage is None:  # a negative number of µops
             return True
         alone = context.alone[scheme].experiment
         needed = alone_cycles(usage, len(self.ports), self._r_max, alone)

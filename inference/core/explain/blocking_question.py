@@ -18,12 +18,23 @@ from inference.core.waste import WasteSource
 
 @dataclass(frozen=True)
 class BlockingQuestion:
-    """The schemes whose ports to find. `widths`: sizes of their port sets. `improper`: schemes with two µops,
-    one of which has the ports of a scheme with one (§6.3.4). `ports` None: find the number. `trust`: how many
-    others behave like a scheme; where measurements contradict, the least trusted is dropped.
-    `domains`: the part of the core that a scheme is for; those of different ones share no ports unless that
-    explains more. `known`: port sets that are known, as masks of ports that the answer may
-    number otherwise. `core`: what is known of it beside its ports.
+    """Schemes whose ports are to be found, and what is known of them.
+
+    Args:
+        schemes: Blocking instructions, of one µop each unless they are improper.
+        widths: {scheme: size of its port set}.
+        improper: Schemes with two µops, one of which has the ports of a scheme with one (§6.3.4).
+        ports: Number of ports; None to find it, up to `most_ports`.
+        most_ports: Largest number of ports.
+        r_max: Instructions per cycle that pass the bottleneck beside the ports; None for no limit.
+        epsilon: Largest error of a measurement, in cycles per instruction.
+        alternatives: Most other mappings to list.
+        trust: {scheme: how many others behave like it}; where measurements contradict one another, the least
+            trusted scheme is dropped.
+        domains: {scheme: the part of the core that it is for}; schemes of different ones share no ports
+            unless that explains more.
+        known: {scheme: port set}, as masks of ports that the answer may number otherwise.
+        core: What is known of the core beside its ports.
     """
 
     schemes: tuple[str, ...]
@@ -69,11 +80,14 @@ class BlockingAnswer:
 
 
 class BlockingSolver(Protocol):
-    """Answers a `BlockingQuestion`. Raises `InsufficientDataError` where no mapping explains the
-    measurements."""
+    """An algorithm that finds the ports of blocking instructions."""
 
     def __call__(
         self, question: BlockingQuestion, measurer: Measurer, reporter: Reporter, seed: int
     ) -> BlockingAnswer:
-        """The answer, which depends only on the arguments."""
+        """Answer a question; the answer depends only on the arguments and on what is measured.
+
+        Raises:
+            InsufficientDataError: No mapping explains the measurements.
+        """
         ...

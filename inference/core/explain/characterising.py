@@ -88,6 +88,7 @@ def _characterise(
     unsettled: UnsettledPorts,
     r_max: float | None,
 ) -> Characterisation:
+    """The characterisation of a scheme that reached the last stage: the majority of its runs, with doubts."""
     verdicts, witnesses = conclusion.verdicts[scheme], conclusion.witnesses[scheme]
     record = Characterisation(
         scheme=scheme,
@@ -174,12 +175,12 @@ def _with_undecided_ports(
     count = context.uops(scheme)
     names = "; ".join(witness.blocker for witness in undecided)
     if count is not None and count > known and len(undecided) == 1:
-        left = count - known
+        unseen = count - known
         text = (
-            f"{left} µop(s) that no narrower set holds are taken to be on the ports of {names}; that follows "
-            "from the count alone"
+            f"{unseen} µop(s) that no narrower set holds are taken to be on the ports of {names}; that "
+            "follows from the count alone"
         )
-        return uops_of([*verdict.usage, (undecided[0].mask, left)]), (text,)
+        return uops_of([*verdict.usage, (undecided[0].mask, unseen)]), (text,)
     if not verdict.usage and r_max is not None and is_at_limit(context.cycles(scheme), r_max):
         text = f"as quick as the bottleneck lets anything be: one µop on the ports of {names}, or none at all"
         return ((undecided[0].mask, 1),), (text,)

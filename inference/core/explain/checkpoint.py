@@ -7,6 +7,7 @@ from inference.core.explain.problem import ExplainProblem
 from inference.core.protocols import Checkpoint, Json
 
 FORMAT = 2
+"""Version of a checkpoint's content; see `previous_progress` for the earlier one."""
 
 
 def identity(problem: ExplainProblem, seed: int) -> Json:

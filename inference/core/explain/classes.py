@@ -13,9 +13,10 @@ from inference.core.explain.settings import THROUGHPUT
 from inference.core.explain.uop_counts import PORT
 
 BUSY = 0.04
-"""Share of a µop from which a port counts as used."""
+"""Share of a µop from which a port counts as used: more than the loop's own µops contribute to a counter."""
 
 _CHUNK = 64
+"""Candidates measured together: each is paired with all classes that the chunks before have shown."""
 
 
 def classes_by_time(context: ExplainContext) -> list[list[str]]:
@@ -36,6 +37,11 @@ def classes_by_time(context: ExplainContext) -> list[list[str]]:
 
 
 def _classes_of_width(context: ExplainContext, order: Sequence[str]) -> list[list[str]]:
+    """Classes of candidates with equally many ports, in the order in which their first members come.
+
+    The first candidate of a chunk that joins no class founds one, and those after it are measured again with
+    the new class, so that all experiments of a round can be measured at once.
+    """
     is_uncounted = context.counts_from == THROUGHPUT
     classes: list[list[str]] = []
     waiting = list(order)
@@ -120,6 +126,10 @@ def _delays_recorded_flood(context: ExplainContext, scheme: str, head: str) -> b
 def _contradicts(
     context: ExplainContext, scheme: str, alike: Sequence[list[str]], facts: Sequence[VerdictFact]
 ) -> None:
+    """Exclude a candidate that takes as long with two classes as one after the other.
+
+    Without counts, it is only no candidate any more: it may have a µop for each of the two.
+    """
     if context.counts_from == THROUGHPUT:
         del context.widths[scheme]
         return
@@ -141,8 +151,7 @@ def _measure_pairs(context: ExplainContext, pairs: Sequence[tuple[str, str]]) ->
 
 
 def classes_by_counters(context: ExplainContext) -> tuple[list[BlockingClass], tuple[str, ...]]:
-    """Classes by the ports on which their µop is counted, as uops.info does (§6.1), and the names of all
-    ports.
+    """Classes by the ports on which their µop is counted, as by uops.info (§6.1), and the names of all ports.
 
     The counters decide, even where ports do not share a scheme's µop evenly, or where they are more than its
     time alone suggests. Both are empty without counters of ports.

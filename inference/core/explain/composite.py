@@ -16,16 +16,15 @@ from inference.core.explain.flooding import MIN_DELAY, is_quicker, is_wide, surp
 MAX_TRIED = 12
 """Members of a class that are tested for the one that is most like a single µop."""
 
-_NEARLY = 0.35
-_QUICKER = 0.5  # µops: five standard errors
+_NEARLY = 0.35  # slots by which a delay of one slot, or of none, may be off
+_QUICKER = 0.5  # slots: five standard errors
 _WASTED = 0.25  # slots that a core may lose by its choice of ports
 
 
 def single_classes(
     context: ExplainContext, classes: Sequence[list[str]], r_max: float | None
 ) -> list[list[str]]:
-    """The classes with a member of one µop, that member first; the schemes of others are no candidates any
-    more.
+    """The classes with a member of one µop, that member first; others lose their candidates.
 
     The widest port sets are tested first: several µops take long, so that a quick scheme is likely a single
     one. The best member is the one that delays other floods least, as it has the fewest µops besides the slow
@@ -54,22 +53,24 @@ def _candidate_members(members: Sequence[str]) -> list[str]:
 
 
 def _best_member(context: ExplainContext, members: Sequence[str], heads: Sequence[str]) -> str | None:
-    counts = surpluses(context, list(itertools.product(members, heads)))
-    slots: dict[str, dict[str, float]] = {scheme: {} for scheme in members}
-    for (scheme, head), count in counts.items():
+    """The member of one µop that delays the floods of `heads` least; None where each shows several µops."""
+    slots: dict[str, dict[str, float]] = {scheme: {} for scheme in members}  # delay of each flood, in slots
+    for (scheme, head), count in surpluses(context, list(itertools.product(members, heads))).items():
         slots[scheme][head] = count
     delayed = {scheme: [h for h, count in slots[scheme].items() if count > 1 - _NEARLY] for scheme in members}
-    disjoint = _disjoint(
-        context, {p for floods in delayed.values() for p in itertools.combinations(floods, 2)}
-    )
+    pairs_delayed = {pair for floods in delayed.values() for pair in itertools.combinations(floods, 2)}
+    disjoint = _disjoint(context, pairs_delayed)
+
+    def may_be_single(scheme: str) -> bool:
+        return all(
+            count <= 1 + _NEARLY + _WASTED or is_single(context, scheme, head)
+            for head, count in slots[scheme].items()
+        ) and disjoint.isdisjoint(itertools.combinations(delayed[scheme], 2))
+
     delays = {
         scheme: sum(max(0, round(count)) for count in slots[scheme].values())
         for scheme in members
-        if all(
-            count <= 1 + _NEARLY + _WASTED or is_single(context, scheme, head)
-            for head, count in slots[scheme].items()
-        )
-        and disjoint.isdisjoint(itertools.combinations(delayed[scheme], 2))
+        if may_be_single(scheme)
     }
     order = sorted(delays, key=lambda scheme: (delays[scheme], context.preference(scheme)))
     return next((scheme for scheme in order if not _is_limited_otherwise(context, scheme, heads)), None)
@@ -112,18 +113,23 @@ def _is_limited_otherwise(context: ExplainContext, scheme: str, heads: Sequence[
 
 
 def _disjoint(context: ExplainContext, pairs: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
-    """The pairs whose schemes run at full speed at once; pairs for which the bottleneck hides it are
-    missing."""
-    both = {
+    """The pairs whose schemes run at full speed at once; those that the bottleneck slows are missing.
+
+    Each mix has as many of both schemes as they have ports: it takes one cycle if the port sets are disjoint.
+    """
+    mixes = {
         pair: Experiment.of({scheme: context.widths[scheme] for scheme in pair}) for pair in sorted(pairs)
     }
-    needed = {mix: context.settings.epsilon * mix.length for mix in both.values()}
+    tolerance = {mix: context.settings.epsilon * mix.length for mix in mixes.values()}  # cycles
     context.measure(
-        {mix: context.sampler.n_samples(mix, needed[mix] / 4, context.settings.samples) for mix in needed}
+        {
+            mix: context.sampler.n_samples(mix, off / 4, context.settings.samples)
+            for mix, off in tolerance.items()
+        }
     )
-    cycles = {pair: context.sampler.reading(mix).cycles for pair, mix in both.items()}
+    cycles = {pair: context.sampler.reading(mix).cycles for pair, mix in mixes.items()}
     return {
         pair
-        for pair, mix in both.items()
-        if (time := cycles[pair]) is not None and time <= 1 + min(needed[mix], 1 / (2 * mix.length))
+        for pair, mix in mixes.items()
+        if (time := cycles[pair]) is not None and time <= 1 + min(tolerance[mix], 1 / (2 * mix.length))
     }

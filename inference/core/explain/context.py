@@ -50,8 +50,7 @@ class ExplainContext:
     excluded: dict[str, Exclusion] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     unplaced: dict[str, int] = field(default_factory=dict)
-    """{representative of a class: its number of ports} where the ports were not found: nothing blocks
-    them."""
+    """{representative of a class: its number of ports} where these were not found: nothing blocks them."""
 
     @property
     def settings(self) -> ExplainSettings:
@@ -96,6 +95,7 @@ class ExplainContext:
         self.sampler.sample(samples)
         if not self.sampler.repeats:
             return
+        # With 3 samples, the median ignores one bad one; 7 tell an unstable time from two bad samples.
         for more in (3, 7):
             odd = [e for e in samples if self.sampler.is_suspicious(e, self.unstable_cycles(e))]
             if not odd:

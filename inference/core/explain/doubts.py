@@ -1,7 +1,8 @@
-"""Doubts about characterised schemes: times that their ports do not explain, overlaps of port sets that no
-time shows, and µops on ports without a blocking instruction.
+"""Doubts about characterised schemes.
 
-A scheme with doubts keeps its µops, as the best result, but they do not count as certain.
+They are about times that a scheme's ports do not explain, overlaps of port sets that no time shows, and µops
+on ports without a blocking instruction. A scheme with doubts keeps its µops, as the best result, but they do
+not count as certain.
 """
 
 from __future__ import annotations

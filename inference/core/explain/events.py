@@ -116,8 +116,7 @@ class Verdicts(Event):
 
 
 def funnel_of(characterisations: Sequence[Characterisation]) -> dict[str, int]:
-    """{stage: number of schemes left after it}, with "asked" for all; after the last, the characterised
-    ones."""
+    """{stage: schemes left after it}; "asked" stands for all, and the last stage leaves the characterised."""
     left = len(characterisations)
     funnel = {"asked": left}
     for stage in STAGES:

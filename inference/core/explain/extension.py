@@ -66,10 +66,11 @@ def extend_mapping(
     sampler.sample(dict.fromkeys(singles, 2))
     measure_alone(context)
     find_candidates(context)
-    sampler.learn_noise(singles)  # anew: those of a few schemes show little
+    # Stage 1 has estimated the noise from the few new schemes; the mapping's schemes show more of it.
+    sampler.learn_noise(singles)
     blocking = _BlockersOfMapping(mapping.ports, _blockers(context, members, mapping.r_max))
-    # At once: the last stage asks for one blocking instruction after the other, and a batch takes as long to
-    # hand over as to measure.
+    # In one batch: the last stage requests one blocking instruction after the other, and handing a batch over
+    # takes as long as measuring it. What it requests then is already there.
     floods = Floods(context, mapping.ports)
     floods.measure([floods.test(s, blocker) for s in context.left for blocker in blocking.blockers], 1)
     conclusion = Remaining(context, blocking, mapping.r_max).run()

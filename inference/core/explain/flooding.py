@@ -52,6 +52,7 @@ def surpluses(context: ExplainContext, pairs: Sequence[tuple[str, str]]) -> dict
         width = context.widths[head]
         copies = copies_to_flood(width, context.cycles(scheme), None, context.settings.most_copies)
         copies = context.sampler.copies(head, scheme, copies)
+        # Fewer copies would not keep the ports busy for as long as the scheme takes anyway.
         if copies >= width * (context.cycles(scheme) - context.settings.epsilon):
             tests[scheme, head] = (flood_of(head, copies), flood_of(head, copies, scheme), width)
     context.measure(
@@ -82,6 +83,7 @@ MAX_REPETITIONS = 2
 """Repetitions per round of the blocking instructions alone, where these scatter."""
 
 NEAR_R_MAX = 0.5
+"""Instructions per cycle by which R_max, which is measured, may exceed a port set that counts as wide."""
 
 
 def is_wide(width: int, r_max: float | None) -> bool:
@@ -129,21 +131,28 @@ class Floods:
     def __init__(self, context: ExplainContext, ports: Sequence[str]) -> None:
         self._context = context
         self._ports = ports
-        self._since: dict[tuple[Experiment, int], int] = {}
-        self._flooding: dict[str, list[str]] = {}
-        self._least: dict[tuple[str, str], int] = {}
-        self._second: dict[tuple[str, str], str] = {}
+        self._since: dict[tuple[Experiment, int], int] = {}  # {(experiment, run): samples of earlier runs}
+        self._flooding: dict[str, list[str]] = {}  # {blocker: schemes of its class with recorded floods}
+        self._least: dict[tuple[str, str], int] = {}  # {(scheme, blocker): copies at least}
+        self._second: dict[tuple[str, str], str] = {}  # {(scheme, blocker): another scheme to flood with}
 
     def can(self, scheme: str, blocker: Blocker) -> bool:
-        """Whether the scheme can be tested with the blocker: recorded data lack some floods."""
+        """Whether the scheme can be tested with the blocker: recorded data lack some floods.
+
+        A recorded flood of fewer copies than ports leaves ports free. It is used if the scheme delays it by a
+        whole number of µops all the same, which a µop that finds a free port would not.
+        """
         test = self.test(scheme, blocker)
-        saturated = test.copies >= blocker.width * (
-            self._context.cycles(scheme) - self._context.settings.epsilon
-        )
         if self._is_blind(blocker):
             return True
         recorded = all(map(self._context.sampler.has, (test.base, test.tested)))
-        return saturated and recorded and (test.copies >= blocker.width or self._has_integer_delay(test))
+        fills_ports = test.copies >= blocker.width
+        return self._is_saturated(test) and recorded and (fills_ports or self._has_integer_delay(test))
+
+    def _is_saturated(self, test: Test) -> bool:
+        """Whether the flood keeps its ports busy for as long as the scheme takes alone."""
+        needed = test.blocker.width * (self._context.cycles(test.scheme) - self._context.settings.epsilon)
+        return test.copies >= needed
 
     def _has_integer_delay(self, test: Test) -> bool:
         """Whether a flood of fewer copies than ports was delayed by a whole number of µops."""
@@ -151,8 +160,11 @@ class Floods:
         return math.isfinite(surplus) and abs(surplus - round(surplus)) <= CLEAR
 
     def test(self, scheme: str, blocker: Blocker) -> Test:
-        """The experiments for a scheme and a blocker; in recorded data, with the recorded number of
-        copies."""
+        """The experiments for a scheme and a blocker; in recorded data, with the recorded number of copies.
+
+        Where several schemes of the blocker's class can flood the ports, the one that the scheme delays least
+        is used: the others waste time beside it.
+        """
         context = self._context
         most = context.settings.most_copies
         copies = copies_to_flood(blocker.width, context.cycles(scheme), context.uops(scheme), most)
@@ -204,13 +216,13 @@ class Floods:
         self._context.measure(dict.fromkeys((test.base, test.tested), self._context.settings.samples))
         base = self._context.sampler.reading(test.base).cycles
         tested = self._context.sampler.reading(test.tested).cycles
-        least = test.blocker.width * (self._context.cycles(test.scheme) - self._context.settings.epsilon)
-        is_saturated = test.copies >= least
-        return math.inf if base is None or tested is None or not is_saturated else tested - base
+        return math.inf if base is None or tested is None or not self._is_saturated(test) else tested - base
 
     def measure(self, tests: Sequence[Test], run: int) -> None:
-        """Measure tests, anew for every run where the measurer repeats, and more often where they are
-        unclear."""
+        """Measure tests, more often where they are unclear.
+
+        A run needs samples of its own. Recorded data have one for each experiment, which all runs use.
+        """
         visible = [test for test in tests if not self._is_blind(test.blocker)]
         if run > 1:
             self._context.sampler.forget(
@@ -221,6 +233,7 @@ class Floods:
         self._measure([test for test in visible if not self._is_clear(test, run)], run, ERROR)
 
     def _measure(self, tests: Sequence[Test], run: int, error: float) -> None:
+        """Sample tests until their standard error is at most `error` µops."""
         sampler, settings = self._context.sampler, self._context.settings
         needed: dict[Experiment, int] = {}
         for test in tests:
@@ -262,14 +275,18 @@ class Floods:
         return abs(surplus - round(surplus)) <= CLEAR
 
     def witness(self, test: Test, uops_by_mask: Mapping[int, int], run: int) -> Witness:
-        """The witness of a test; `uops_by_mask`: µops found on smaller port sets."""
+        """The witness of a test; `uops_by_mask`: µops found on smaller port sets.
+
+        A time between two whole numbers of µops counts as the lower one: a core may waste up to the setting
+        `wasted`, but it cannot be quicker than its ports allow. Counters have no waste.
+        """
         context = self._context
         if self._is_blind(test.blocker):
             return _undecided_witness(test, run)
         blocker, width = test.blocker, test.blocker.width
         since = self._since.get((test.tested, run), 0)
         if not context.sampler.repeats or since >= context.sampler.count(test.tested):
-            since = 0
+            since = 0  # there are no samples of this run alone
         base, tested = context.sampler.reading(test.base), context.sampler.reading(test.tested, since)
         surplus, tolerance, outcome = None, 0.0, WitnessOutcome.FAILED
         below = uops = 0
@@ -283,6 +300,7 @@ class Floods:
             else:
                 surplus = surplus_by_time(base.cycles, tested.cycles, width)
                 error = context.sampler.error(base) + context.sampler.error(tested)
+                # Below one half, so that at most one whole number is near.
                 tolerance = min(0.49, context.settings.whole_epsilon + error * width)
             nearest = round(surplus)
             if not counting and abs(surplus - nearest) > tolerance:
@@ -333,6 +351,7 @@ class Floods:
 
 
 def _undecided_witness(test: Test, run: int) -> Witness:
+    """The witness of a test that was not measured, because the bottleneck would hide a delay."""
     return Witness(
         blocker=test.blocker.scheme,
         mask=test.blocker.mask,

@@ -1,8 +1,7 @@
 """Improper blocking instructions: for µops that no scheme has alone, such as stores (§6.3.4).
 
 Schemes with exactly one µop that no blocking instruction accounts for, and that takes most of their time,
-serve
-instead: beside their known µop, they flood the ports of the unknown one.
+serve instead: beside their known µop, they flood the ports of the unknown one.
 """
 
 from __future__ import annotations
@@ -110,6 +109,7 @@ def _partner(context: ExplainContext, first: Improper, verdicts: Mapping[str, Ru
 
 
 def _add_up(context: ExplainContext, first: str, second: str) -> bool:
+    """Whether two schemes take as long together as one after the other, so that they share the slow ports."""
     pair = Experiment.of([first, second])
     error = context.settings.epsilon * pair.length
     context.measure({pair: context.sampler.n_samples(pair, error / 4, context.settings.samples)})

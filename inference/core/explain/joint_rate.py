@@ -48,13 +48,13 @@ def joint_rate(
 
 
 def with_r_max(answer: BlockingAnswer, r_max: float) -> BlockingAnswer:
+    """The answer with another R_max, in instructions per cycle, in all its mappings."""
     alternatives = tuple(replace(alternative, r_max=r_max) for alternative in answer.alternatives)
     return replace(answer, mapping=replace(answer.mapping, r_max=r_max), alternatives=alternatives)
 
 
 def _saturating_mix(mapping: PortMapping) -> Experiment:
-    """A mix that fills each port for one cycle: disjoint classes, the widest first, as often as they have
-    ports."""
+    """A mix that fills ports for one cycle: disjoint classes, the widest first, as often as their width."""
     counts: dict[str, int] = {}
     busy = 0
     single = {scheme: uops[0][0] for scheme, uops in mapping.usage.items() if sum(n for _, n in uops) == 1}

@@ -28,14 +28,11 @@ from inference.core.mapping import PortMapping
 
 _SHARE = 4  # the ports may take 1/4 of the time limit, in CPU seconds of this process
 _MIN_SECONDS = 5.0  # CPU seconds at least for one question
+_NOISES = 10  # standard deviations of a sample that ε must be, where the settings ask for less
 
 _SLOTS = "they take longer beside kinds of all domains, as what is limited by slots does"
-
 _UNSEEN = "as many per cycle as the bottleneck lets through, and of no domain"
-
 _BETWEEN = "of no domain, they may have a µop in each of two parts of the core"
-
-_NOISES = 10  # standard deviations of a sample
 
 CONFIRMING = 3
 """New samples of an experiment because of which a scheme would be excluded."""
@@ -58,8 +55,10 @@ class PortSolver:
 
     @property
     def _epsilon(self) -> float:
-        """ε for the question, in cycles per instruction: from the noise of medians, which is less than
-        waste."""
+        """ε for the question, in cycles per instruction: as small as the noise allows, at least half of ε.
+
+        The setting also covers what a core wastes, but here a larger ε would hide real ports.
+        """
         epsilon = self._context.settings.epsilon
         return min(epsilon, max(epsilon / 2, _NOISES * self._context.sampler.noise))
 
@@ -70,6 +69,10 @@ class PortSolver:
         known: Mapping[str, int] | None = None,
     ) -> tuple[list[list[str]], BlockingAnswer]:
         """The classes whose ports were found, each with its final representative first, and the answer.
+
+        Where the answer drops a representative, another member of its class is tried, up to `MAX_HEADS` of
+        them; a class without any is given up. Experiments that contradict others are measured again first,
+        once each: a disturbed reading must not cost a class.
 
         `known`: {representative: port set}, which holds for any other representative of the class.
         """
@@ -111,8 +114,7 @@ class PortSolver:
     def _answer(
         self, classes: Sequence[list[str]], improper: Sequence[Improper], known: Mapping[str, int | None]
     ) -> BlockingAnswer:
-        """The answer for all units of the core, each searched separately unless the settings fix the
-        ports."""
+        """The answer for all units of the core, each searched by itself unless the settings fix the ports."""
         problem, settings = self._context.problem, self._context.settings
         if improper:
             return self._solve_question(classes, improper, known)
@@ -139,6 +141,7 @@ class PortSolver:
         return replace(answer, dropped={**answer.dropped, **unplaced})
 
     def _why_unplaced(self, members: Sequence[str]) -> str:
+        """Why a class belongs to no unit, as the end of a sentence about it."""
         if is_wide(self._context.widths[members[0]], self._r_max):
             return _UNSEEN
         return _SLOTS if any(scheme in self._context.problem.domains for scheme in members) else _BETWEEN
@@ -151,6 +154,7 @@ class PortSolver:
         placed = list(classes)
         unplaced: dict[str, DropReason] = {}
         while True:
+            # Half of the time for all classes, so that some is left for fewer where that does not suffice.
             seconds = self._seconds_left() / units / (1 if len(placed) == 1 else 2)
             try:
                 answer = self._solve_question(placed, (), units=units, limit=max(_MIN_SECONDS, seconds))

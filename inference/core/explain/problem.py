@@ -71,6 +71,8 @@ class SchemeFate(StrEnum):
 
 
 class NotCharacterised(StrEnum):
+    """Why a scheme was not characterised, as stored; `REASONS` has the sentences."""
+
     NONE = ""
     UNMEASURED = "unmeasured"
     UNSTABLE = "unstable"
@@ -116,12 +118,14 @@ REASONS: Mapping[NotCharacterised, str] = {
 
 
 class WitnessOutcome(StrEnum):
-    USES = "uses"
-    EVADES = "evades"
+    """What a witness shows of the scheme's µops that are confined to the blocked ports."""
+
+    USES = "uses"  # some are
+    EVADES = "evades"  # none is
     UNDECIDED = "undecided"  # the blocked set is as wide as the bottleneck, which hides delays (§6.2.3)
     ODD = "odd"  # not a whole number, or fewer than none
-    UNSTABLE = "unstable"
-    FAILED = "failed"
+    UNSTABLE = "unstable"  # the samples differ by far more than the noise
+    FAILED = "failed"  # no usable measurement
 
 
 @dataclass(frozen=True)

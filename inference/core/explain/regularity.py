@@ -109,9 +109,9 @@ def regularity(usage: Mapping[str, Uops]) -> Regularity:
 
 
 _MEMORY = re.compile(r"mem\[(\d+)\]")
-_NEARLY_ALL = 0.8
-_SUB_WORD = 32
-_DOUBLED = 256
+_NEARLY_ALL = 0.8  # share of the loading moves that have a µop, from which on it is the load's own
+_SUB_WORD = 32  # bits below which an operation merges its result into a wider register
+_DOUBLED = 256  # bits from which on older cores split an access in two
 _NARROWER = {"ymm": "xmm", "zmm": "ymm"}
 _VECTORS = ("xmm", "ymm", "zmm", "mm")
 
@@ -174,6 +174,7 @@ class _Store:
 
 
 def _store(readings: Mapping[str, SchemeNameParts], usage: Mapping[str, Uops]) -> _Store:
+    """The µops of a store, from storing moves of registers that no core splits in two."""
     general: Counter[Uops] = Counter()
     vector: Counter[Uops] = Counter()
     for scheme, reading in readings.items():
@@ -209,6 +210,7 @@ class _Family:
         return next((self._by_key[key] for key in keys if key in self._by_key), None)
 
     def wide(self) -> Iterator[RegularityCheck]:
+        """Compare with the form on vectors of half the width."""
         for scheme, reading in self.readings.items():
             other = self._partner(_narrower(reading))
             if other is not None:
@@ -233,6 +235,7 @@ class _Family:
             yield RegularityCheck(scheme, Pattern.LOAD, other, self.usage[scheme], expected)
 
     def _loads_of(self, bits: int) -> list[Uops]:
+        """The µops that a load of so many bits may have; those of other widths where no move has this one."""
         if bits in self.loads:
             return [self.loads[bits]]
         usual = _most_common(Counter(self.loads.values()))
@@ -259,6 +262,7 @@ class _Family:
             yield RegularityCheck(scheme, Pattern.MODIFY, other, self.usage[scheme], (usual, *narrow))
 
     def _loads_are_separate(self, pairs: Sequence[tuple[str, int, str, Uops]]) -> bool:
+        """Whether more schemes have a load's µops beside those of register form and store than have not."""
         votes = 0
         for scheme, bits, _, stored in pairs:
             if bits >= _SUB_WORD and self.loads:

@@ -1,5 +1,7 @@
-"""Stage 6: every scheme beside floods of every blocking instruction, in runs a majority of which must
-agree."""
+"""Stage 6: every scheme beside floods of every blocking instruction, in several runs.
+
+A scheme is characterised where a majority of the runs agrees (`majority_verdict`).
+"""
 
 from __future__ import annotations
 
@@ -31,6 +33,8 @@ class Conclusion:
 
 @dataclass
 class Remaining:
+    """The last stage of one search."""
+
     context: ExplainContext
     blocking: BlockingInstructions
     r_max: float | None
@@ -40,9 +44,8 @@ class Remaining:
     def run(self) -> Conclusion:
         """Test all schemes, in as many runs as the settings ask for or until the run shall finish early."""
         context = self.context
-        context.reporter.pace.may_finish = True
         pace = context.reporter.pace
-        pace.may_finish = True
+        pace.may_finish = True  # from here on, schemes that were tested have a result
         floods = Floods(context, self.blocking.ports)
         first = self._test_schemes(floods, context.left, 1)
         if not pace.finishing and self.blocking.extend(context, first):
@@ -127,6 +130,7 @@ class Remaining:
         return {scheme: sorted_blockers(tested) for scheme, tested in done.items()}
 
     def _is_complete(self, floods: Floods, scheme: str, before: Sequence[Blocker], run: int) -> bool:
+        """Whether the blockers so far have shown all counted µops, so that wider ones need not be tested."""
         count = self.context.uops(scheme)
         return count is not None and count == sum(
             max(0, witness.uops) for witness in floods.witnesses(scheme, before, run)
@@ -135,6 +139,7 @@ class Remaining:
     def _judge(
         self, waste: WasteJudge | None, scheme: str, witnesses: Sequence[Witness], run: int
     ) -> RunVerdict:
+        """The verdict of a run, stored with its witnesses in place of an earlier one of the same run."""
         if waste is not None:
             witnesses = waste.reduce_waste(scheme, witnesses)
         verdict = judge_run(self.context, scheme, witnesses, len(self.blocking.ports), self.r_max)

@@ -31,6 +31,7 @@ def repeat_witness(witness: Witness, base_cycles: float, cycles: float) -> Repea
     """
     surplus = surplus_by_time(base_cycles, cycles, witness.mask.bit_count())
     tolerance = max(witness.tolerance, MIN_TOLERANCE)
+    # The earlier number first: a time between two whole numbers must not turn on the smallest change.
     is_as_before = abs(surplus - witness.below - witness.uops) <= tolerance
     uops = witness.uops if is_as_before else round(surplus) - witness.below
     if witness.seen is WitnessOutcome.UNDECIDED:

@@ -14,7 +14,7 @@ from inference.core.explain.problem import STAGES, BlockingClass, ExplainProblem
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Checkpoint
 
-_BATCH = 100
+_BATCH = 100  # schemes per event: an event has a limited size, and each is a row of the journal
 _NEWS_EVERY = 8.0  # seconds
 
 
@@ -64,7 +64,7 @@ class ExplainReporter:
         return self._chunks < self._chunks_before
 
     def seconds(self) -> float:
-        """Seconds of the search, over all attempts."""
+        """Seconds of the search, including those before an interruption."""
         return self.pace.clock() - self._start
 
     def enter_stage(self, stage: str) -> None:

@@ -114,8 +114,8 @@ def delays_all_alike(witnesses: Sequence[Witness]) -> list[Witness]:
     alike = middle > 0 and all(
         abs(_delay(w) - middle) <= _ALIKE * middle + w.tolerance / w.mask.bit_count() for w in delaying
     )
-    clear = all(_delay(w) * w.mask.bit_count() > 0.5 for w in delaying)
-    return list(delaying) if alike and clear and not common else []
+    all_delayed = all(_delay(w) * w.mask.bit_count() > 0.5 for w in delaying)  # by half a µop or more
+    return list(delaying) if alike and all_delayed and not common else []
 
 
 def _implausible(
@@ -136,6 +136,7 @@ def _implausible(
 
 
 def _without_uops(context: ExplainContext, scheme: str, r_max: float | None, *, undecided: bool) -> Finding:
+    """The reason for a scheme that delays no flood; none if a port set as wide as R_max may hide its µops."""
     alone, cycles = context.alone[scheme].experiment, context.cycles(scheme)
     if r_max is not None and is_at_limit(cycles, r_max):
         if undecided:
@@ -181,6 +182,7 @@ def _count_mismatch(
 
 
 def _time_mismatch(context: ExplainContext, scheme: str, explained: float) -> Finding:
+    """The reason where the scheme alone takes another time than the `explained` cycles of its µops."""
     alone, cycles = context.alone[scheme], context.cycles(scheme)
     off = context.settings.alone_epsilon + context.sampler.error(alone)
     fits = VerdictFact(alone.experiment, explained, cycles)
@@ -207,6 +209,7 @@ def alone_cycles(usage: Uops, n_ports: int, r_max: float | None, alone: Experime
 
 
 def _delay(witness: Witness) -> float:
+    """Cycles by which the scheme delays the flood."""
     assert witness.cycles is not None, "a witness that failed shows no delay"
     assert witness.base_cycles is not None, "a witness that failed shows no delay"
     return witness.cycles - witness.base_cycles

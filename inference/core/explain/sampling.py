@@ -31,8 +31,7 @@ _MIN_PAIRS = 20
 NOT_RECORDED = "not among the recorded experiments"
 
 MIN_NOISE = 2e-4
-"""Cycles per instruction: no clock is more exact, and a recorded noise of 0 would make all samples
-unstable."""
+"""Cycles per instruction: no clock is more exact, and with a noise of 0 any sample would be unstable."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class MeasurementSampler:
         self._offered = None if offers is None else frozenset(offers)
         self._floods = _floods(offers or ())
         self._samples: dict[Experiment, list[Measured]] = {}
-        self._first: dict[Experiment, int] = {}
+        self._first: dict[Experiment, int] = {}  # {experiment: number of forgotten samples}
         self.noise = MIN_NOISE
         self.relative_noise = 0.0
         self.measurements = 0
@@ -96,8 +95,7 @@ class MeasurementSampler:
         return iter(()) if self.offers is None else self._measurer.measure(self.offers)
 
     def floods(self, blocker: str, scheme: str) -> Sequence[int]:
-        """The numbers of copies of a blocking instruction that were recorded beside a scheme; empty on a
-        machine."""
+        """Numbers of copies of a blocking instruction recorded beside a scheme; empty on a machine."""
         return self._floods.get(blocker, {}).get(scheme, ())
 
     def partners(self, scheme: str) -> list[str]:
@@ -105,8 +103,10 @@ class MeasurementSampler:
         return [partner for partner, copies in self._floods.get(scheme, {}).items() if 1 in copies]
 
     def copies(self, blocker: str, scheme: str, preferred: int) -> int:
-        """Number of copies of a blocking instruction to use beside a scheme: `preferred`, or where these were
-        not recorded, the most that were."""
+        """Number of copies of a blocking instruction to use beside a scheme.
+
+        `preferred`; of recorded data that lack it, the largest number recorded.
+        """
         recorded = self.floods(blocker, scheme)
         return max(recorded) if recorded and preferred not in recorded else preferred
 
@@ -136,6 +136,7 @@ class MeasurementSampler:
         return self._samples.get(experiment, [])[self._first.get(experiment, 0) :]
 
     def _measure(self, experiments: Sequence[Experiment], number: int) -> None:
+        """Take sample `number`, from 0, of each experiment; recorded data have only the first."""
         measurer = self._measurer
         if isinstance(measurer, RepeatingMeasurer) and number:
             measurer = measurer.repetition(number)
@@ -184,23 +185,20 @@ class MeasurementSampler:
         return [e.cycles for e in self._current_samples(experiment) if e.usable and e.cycles is not None]
 
     def n_samples(self, experiment: Experiment, error: float, least: int) -> int:
-        """Number of samples, at least `least`, for a standard error of the median of at most `error`
-        cycles."""
+        """Number of samples, at least `least`, for a standard error of the median of `error` cycles."""
         if error <= 0:
             return least
         single_error = MEDIAN_LOSS * self.deviation(experiment, self._serial(experiment)) / error
         return min(self._most, max(least, math.ceil(single_error * single_error)))
 
     def deviation(self, experiment: Experiment, cycles: float | None) -> float:
-        """The usual standard deviation of a sample, in cycles; `cycles`: the experiment's time, None if
-        unknown."""
+        """The usual standard deviation of a sample, in cycles; `cycles`: the experiment's time, if known."""
         if not self.relative_noise or cycles is None:
             return self.noise * experiment.length
         return max(MIN_NOISE * experiment.length, self.relative_noise * cycles)
 
     def _serial(self, experiment: Experiment) -> float | None:
-        """Cycles of an experiment if its instructions run one after the other, as in a flood; None if
-        unknown."""
+        """Cycles of an experiment if its instructions run one after the other, as in a flood, if known."""
         if not self.relative_noise:
             return None
         total = 0.0

@@ -9,7 +9,9 @@ from inference.core.mapping import R_MAX_RANGE
 from inference.core.tunables import AlgorithmSettings, check_choice, check_integer, check_number, setting
 
 MAX_PORTS = 20
+
 MAX_SAMPLES = 600
+"""Samples of one experiment unless the setting says otherwise: their median is 20 times as exact as one."""
 
 AUTO, TABLE, COUNTER, ISSUE, THROUGHPUT = "auto", "table", "counter", "issue", "throughput"
 SOURCES = (AUTO, TABLE, COUNTER, ISSUE, THROUGHPUT)
@@ -25,14 +27,16 @@ EVIDENCE = (CYCLES, PORT_COUNTERS)
 
 ALL, NEEDED, UNTIL_COUNTED = "all", "needed", "until-counted"
 FLOODS = (ALL, NEEDED, UNTIL_COUNTED)
+"""The blocking instructions with which a scheme is tested; see the setting `floods`."""
+
 DOUBTFUL = "doubtful"
 CONFIRM = (DOUBTFUL, ALL)
+"""The schemes that later runs test again; see the setting `confirm`."""
 
 
 @dataclass(frozen=True)
 class ExplainSettings(AlgorithmSettings):
-    """Settings of an inference; `metadata["paper"]` of each is the value of the ASPLOS paper or the
-    thesis."""
+    """Settings of an inference; `metadata["paper"]` of each is the ASPLOS paper's value or the thesis's."""
 
     NAME = "explainable inference"
 

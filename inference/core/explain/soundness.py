@@ -25,6 +25,8 @@ or to the core's choice of ports, lets other µops evade."""
 
 @dataclass(frozen=True)
 class FloodingMembers:
+    """Finds the members that can represent their class, by measuring floods of them."""
+
     context: ExplainContext
 
     def of(self, classes: Sequence[list[str]]) -> list[list[str]]:
@@ -45,7 +47,7 @@ class FloodingMembers:
             self._flood([scheme for heads in tried.values() for scheme in heads], anew=look > 0)
             for place, heads in tried.items():
                 first = next((k for k, scheme in enumerate(heads) if self._is_sound(scheme)), None)
-                if first is not None or last:
+                if first is not None or last:  # decided: the members before the first sound one are excluded
                     for scheme in heads[:first]:
                         self._exclude_restless(scheme)
                     sound[place] = [] if first is None else classes[place][first:]
@@ -63,6 +65,7 @@ class FloodingMembers:
         return flood, self.context.settings.epsilon * flood.length
 
     def _flood(self, schemes: Sequence[str], *, anew: bool) -> None:
+        """Measure a flood of each scheme; `anew`: earlier samples of it no longer count."""
         sampler, settings = self.context.sampler, self.context.settings
         floods = dict(map(self._flood_of, schemes))
         samples = {

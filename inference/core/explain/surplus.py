@@ -12,11 +12,12 @@ from inference.core.explain.problem import Witness
 from inference.core.mapping import Uops
 
 MIN_COPIES = 10
+"""Copies in a flood at least, as of uops.info's program (§6.1)."""
 
 CLEAR = 0.2
 """Largest distance of a rough surplus from a whole number of µops: the next one is then four errors away."""
 
-_MAX_CHOICES = 4096
+_MAX_CHOICES = 4096  # combinations of µops that are tried
 
 
 def copies_to_flood(width: int, cycles: float, uops: int | None, most: int) -> int:
@@ -74,8 +75,7 @@ def surplus_by_counters(counts: Mapping[str, float], ports: Sequence[str], copie
 
 @dataclass(frozen=True)
 class Split:
-    """A surplus in µops: `below` were found on subsets of the port set; `uops` are new, and may be
-    negative."""
+    """A surplus in µops: `below` were found on subsets of the port set, `uops`, maybe negative, are new."""
 
     below: int
     uops: int
@@ -110,8 +110,10 @@ def usage_from(surpluses: Mapping[str, int], masks: Mapping[str, int]) -> Uops |
 
 
 def _with_common(common: Mapping[int, int], counts: Mapping[int, int]) -> Uops | None:
-    """The µops with these counts confined to each blocked port set and `common` ones; None if one is
-    negative."""
+    """The µops with these counts confined to each blocked port set, and `common` ones.
+
+    None where one of the numbers would be negative.
+    """
     usage = dict(common)
     for mask in sorted(counts, key=lambda mask: (mask.bit_count(), mask)):
         usage[mask] = split_surplus(counts[mask], mask, usage).uops

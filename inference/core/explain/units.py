@@ -1,5 +1,4 @@
-"""Units of a core that share no ports, as far as measurements tell. The ports of each are searched
-separately.
+"""Units of a core that share no ports as far as measurements tell, and whose ports are searched separately.
 
 A search for the ports of all blocking instructions at once would have to explain all waste of the core, and
 where the bottleneck hides whether two classes share ports, the fewest ports make them share some. So classes
@@ -25,7 +24,7 @@ APART = "µops of {} have ports of their own, where measurements cannot tell"
 
 _WASTE = 0.3  # share by which classes of different domains may exceed the time of separate ports
 _VISIBLE = 0.02  # relative difference from which two times can be distinguished
-_ALL = 2  # domains besides its own
+_ALL = 2  # domains besides its own: there are three
 _MEMORY = "memory"
 _COMPUTING = 0.1  # share of register forms from which they decide: fewer may be slow for other reasons
 _MNEMONICS = 2  # at least, of a class that joins domains: a single one may be slow for other reasons
@@ -40,42 +39,37 @@ def units_of(
     `xchg`. Nor has a class without a domain where others have one: an instruction that moves values between
     parts of a core may have a µop in each, and one that runs at the bottleneck's rate may use no port.
     """
-    units: list[list[int]] = []
     domains = [domain_of_class(context, members) for members in classes]
     _measure(context, classes)
 
-    def is_at_limit(head: str) -> bool:
-        return is_wide(context.widths[head], r_max)
-
     def is_across(first: int, second: int) -> bool:
+        """Whether a class takes longer beside another one, which is not a single mnemonic's peculiarity."""
         if mnemonics(classes[second]) < _MNEMONICS:
             return False
         return _share(context, classes[first][0], classes[second][0], r_max, _WASTE)
 
-    across = [
-        {
+    def other_domains(number: int) -> set[str]:
+        """The domains beside whose classes a class takes longer."""
+        return {
             domains[other]
             for other in range(len(classes))
             if domains[number] and domains[other] not in ("", domains[number]) and is_across(number, other)
         }
-        for number in range(len(classes))
-    ]
-    placed = [
-        number
-        for number, (head, *_) in enumerate(classes)
-        if len(across[number]) < _ALL
-        and (
-            not any(domains)
-            or (domains[number] and (head in context.problem.domains or not is_at_limit(head)))
-        )
-    ]
+
+    def has_unit(number: int) -> bool:
+        head = classes[number][0]
+        if len(other_domains(number)) >= _ALL:
+            return False
+        uses_ports = head in context.problem.domains or not is_wide(context.widths[head], r_max)
+        return not any(domains) or bool(domains[number] and uses_ports)
 
     def is_joined(first: int, second: int) -> bool:
         if not any(domains):
             return _share(context, classes[first][0], classes[second][0], r_max, 0.0)
         return domains[first] == domains[second] or (is_across(first, second) and is_across(second, first))
 
-    for number in placed:
+    units: list[list[int]] = []
+    for number in filter(has_unit, range(len(classes))):
         joined_by = [unit for unit in units if any(is_joined(number, other) for other in unit)]
         units = [unit for unit in units if unit not in joined_by]
         units.append([*itertools.chain(*joined_by), number])
@@ -86,6 +80,7 @@ def units_of(
 
 
 def mnemonics(members: Sequence[str]) -> int:
+    """Number of different mnemonics of the schemes."""
     return len({scheme.partition(" ")[0] for scheme in members})
 
 
@@ -140,8 +135,8 @@ def _share(context: ExplainContext, first: str, second: str, r_max: float | None
     """
     widths = {scheme: context.widths[scheme] for scheme in (first, second)}
     for mix in _mixes(context, first, second):
-        slots = 0.0 if r_max is None else mix.length / r_max
-        apart = max(slots, *(count / widths[scheme] for scheme, count in mix.terms))
+        limit = 0.0 if r_max is None else mix.length / r_max
+        apart = max(limit, *(count / widths[scheme] for scheme, count in mix.terms))
         total = sum(widths.values())
         shared = (mix.length / (total - ports) for ports in range(1, min(widths.values()) + 1))
         least = next((cycles for cycles in shared if cycles > (1 + _VISIBLE) * apart), None)

@@ -18,7 +18,7 @@ INTEGER_TOLERANCE = 0.1
 
 _MEMORY = re.compile(r"\bMEM\[(\d++)[^][]*\]")
 _LOADING_MOVE = re.compile(r"^v?mov\w*\s(?!MEM)[^,]*:W,\s*MEM\[")
-_WIDE = 256
+_WIDE = 256  # bits of a memory operand from which Zen+ splits the access into two µops
 
 
 def source_of_counts(requested: str, table: bool, counter: bool) -> str:

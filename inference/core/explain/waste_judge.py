@@ -24,11 +24,14 @@ from inference.core.throughput import inverse_throughput
 
 _CRISP = 0.06  # µops: a delay within this of a whole number shows no waste
 _SIMULATED = 0.03  # share by which an experiment may exceed its simulation
-_MAX_CHOICES = 4096
+_MAX_CHOICES = 4096  # combinations of numbers of µops that are tried
+
 _MAX_BLOCKING = 20
 """Blocking instructions beside a scheme: where a µop needs more to show, it is lost in their time."""
+
 _LONGER = 1.5
 """Factor on a scheme's time alone that the ports of a test shall need: a core wastes some of the time."""
+
 _DELAYING = (WitnessOutcome.USES, WitnessOutcome.ODD)
 _JUDGED = (WitnessOutcome.USES, WitnessOutcome.EVADES, WitnessOutcome.ODD)
 
@@ -83,8 +86,7 @@ class WasteJudge:
 
     @cached_property
     def most_wasted(self) -> float:
-        """The largest delay in µops that a single µop causes beyond its own, over pairs of blocking
-        instructions.
+        """The largest delay, in µops, that a single µop causes beyond its own beside a blocking instruction.
 
         Their ports are known, so that the rest of a delay is waste; 0 where none of them wastes time.
         """
@@ -98,8 +100,7 @@ class WasteJudge:
         return max(wasted, default=0.0)
 
     def second_floods(self, tested: Mapping[str, Sequence[Witness]]) -> dict[tuple[str, Blocker], str]:
-        """{(scheme, blocking instruction): another scheme with its ports}, where a second flood must confirm
-        µops.
+        """{(scheme, blocking instruction): another scheme with its ports, whose flood must confirm µops}.
 
         These are µops that the scheme's time alone does not show, on a core that wastes time: a conflict with
         one flood's result bus or registers does not repeat with another flood. Empty on a core without waste.
@@ -122,6 +123,7 @@ class WasteJudge:
         return is_delayed or any(map(context.wastes_alone, context.widths))
 
     def _is_hidden(self, scheme: str, witness: Witness) -> bool:
+        """Whether a witness shows µops that fit on their ports within the scheme's time alone."""
         count = witness.below + witness.uops
         if witness.seen not in _DELAYING or count <= 0 or witness.blocker == scheme:
             return False
@@ -227,7 +229,8 @@ class WasteJudge:
             if self.context.sampler.offers is None and not shows_more:
                 continue
             confined = sum(count for _, count in inside)
-            busy = self.context.cycles(scheme) * blocker.width
+            busy = self.context.cycles(scheme) * blocker.width  # µops that the ports execute in that time
+            # One; the fewest with which ports clearly take longer than the scheme; more, because of waste.
             beside = {1, math.floor(busy + 0.25) + 1 - confined, math.ceil(_LONGER * busy) - confined}
             for copies in sorted(copies for copies in beside if copies > 0):
                 experiment = Experiment.of([scheme, *[blocker.scheme] * copies])
@@ -240,6 +243,7 @@ class WasteJudge:
     def _needed(
         self, usage: Uops, scheme: str, experiment: Experiment, blocker: Blocker | None = None
     ) -> float:
+        """Cycles that the experiment takes at least if the scheme has these µops."""
         known = {scheme: usage} | ({blocker.scheme: ((blocker.mask, 1),)} if blocker else {})
         return inverse_throughput(self._mapping(known), experiment)
 
@@ -260,6 +264,7 @@ def _usage(counts: Mapping[int, int]) -> Uops | None:
 
 
 def _wasted_cycles(witness: Witness, count: int) -> float:
+    """Cycles of the witness's delay that `count` µops do not explain."""
     assert witness.surplus is not None
     return max(0.0, witness.surplus - count) / witness.mask.bit_count()
 

@@ -37,10 +37,11 @@ MIN_PARTNERS = 10
 """Representatives with which each scheme is measured at least, if there are so many. Its own is always one of
 them: two schemes that take as long together as apart have no port in common."""
 
-DOUBTED = 0.03
 FEW = 2
-"""So many contradictions, or the share `DOUBTED` of the comparisons, may be noise: they get a second
-opinion."""
+"""Contradictions that may be noise, so that they get a second opinion."""
+
+DOUBTED = 0.03
+"""The same as a share of the comparisons, where that is more."""
 
 MIN_COMPARISONS = 2
 """Comparisons that are needed to call schemes congruent."""
@@ -95,6 +96,8 @@ class _Verdict:
 
 
 class _Partition:
+    """The classes so far. A class is named by the slot of the ledger that its representative has."""
+
     def __init__(
         self, ledger: Ledger, evidence: float, checks: int, most: int | None, domains: Mapping[str, str]
     ) -> None:
@@ -115,6 +118,7 @@ class _Partition:
         """Number of representatives when the last experiments were requested."""
 
     def rounds(self) -> Plan:
+        """The plan, as a generator: see `Plan`. The first representatives are one of each time alone."""
         for row in self._ledger.medians():
             self._add_class(row)
         while questions := self._affordable(self._questions()):
@@ -129,6 +133,7 @@ class _Partition:
         return self._result()
 
     def _affordable(self, questions: list[LedgerExperiment]) -> list[LedgerExperiment]:
+        """As many of the questions as the limit on experiments still allows, the first ones."""
         if self._left is None:
             return questions
         chosen = questions[: self._left]
@@ -140,9 +145,8 @@ class _Partition:
         self._slots.append(self._ledger.n_slots)
         self._ledger.add_representative(row)
 
-    # What to ask
-
     def _questions(self) -> list[LedgerExperiment]:
+        """The experiments of the next round, those that matter most first."""
         pairs: list[tuple[int, int]] = []
         requested = self._ledger.requested
         representatives = self._representatives().tolist()
@@ -171,11 +175,11 @@ class _Partition:
         if not len(members):
             return []
         requested = self._ledger.requested[members]
-        targets = np.zeros(requested.shape[1], dtype=np.int64)
+        targets = np.zeros(requested.shape[1], dtype=np.int64)  # members to measure with each representative
         targets[self._slots] = min(self._checks, len(members))
         targets[[slot for k, slot in self._suspected if k == class_slot]] = len(members)
         targets[class_slot] = len(members)
-        load = requested.sum(axis=1)
+        load = requested.sum(axis=1)  # pairs of each member; those with the fewest take their turn first
         pairs = []
         missing = targets - requested.sum(axis=0)
         for slot in np.flatnonzero(missing > 0).tolist():
@@ -192,8 +196,6 @@ class _Partition:
 
     def _representatives(self) -> Int64s:
         return np.array(self._ledger.representatives)[self._slots]
-
-    # What the answers mean
 
     def _merge(self) -> None:
         """Dissolve the later of two classes whose representatives agree."""
@@ -215,6 +217,7 @@ class _Partition:
             if self._doubt(row, int(theirs[k]), columns):
                 continue
             class_slot = int(self._class[row])
+            # What told this member from the class may tell others from it, too.
             self._suspected |= {(class_slot, (int(column) - 1) // 2) for column in columns if column}
             self._class[row] = -1
 
@@ -259,6 +262,7 @@ class _Partition:
         return bool(open_)
 
     def _result(self) -> CongruenceClasses:
+        """The classes with the likeness of their members: comparisons, contradictions, largest difference."""
         schemes = self._ledger.schemes
         classes, likeness = [], {}
         for class_slot in self._slots:

@@ -75,6 +75,8 @@ def infer(
 
 
 class _Search:
+    """One run. `state` is what its checkpoints hold; `_current` adds the progress of the running stage."""
+
     def __init__(
         self,
         problem: PMEvoProblem,
@@ -107,6 +109,7 @@ class _Search:
             raise
 
     def _run(self) -> PMEvoResult:
+        """The stages in order; those that a checkpoint has the results of return at once."""
         observations = self._observe()
         classes = self._filter(observations)
         self.settings = self._with_limits(observations)
@@ -150,6 +153,7 @@ class _Search:
         )
 
     def _data(self, observations: Observations, classes: Sequence[Sequence[str]]) -> TrainingData:
+        """The measurements for the final stages, with what the code of each takes on any ports."""
         core = self.problem.core
         beat = heartbeat(self.pace, "loop bodies searched for limits besides ports")
         return TrainingData(
@@ -197,6 +201,7 @@ class _Search:
         return observations
 
     def _filter(self, observations: Observations) -> tuple[tuple[str, ...], ...]:
+        """The congruence classes (§5.1.2), which the adaptive plan has found while it measured."""
         self._enter_phase("congruence")
         classes, likeness = observations.classes, observations.likeness
         if classes is None:
@@ -225,6 +230,7 @@ class _Search:
         return replace(settings, r_max=observations.ceiling)
 
     def _evolve(self, judge: FitnessGate, times: Floats, viewer: Snapshots) -> Evolution:
+        """The last generation; an evolution that a later stage has built on is not continued."""
         self._enter_phase("evolution")
         state = self.state.evolved
         if state is not None and (self.state.climbed is not None or self.state.refit is not None):
@@ -309,8 +315,7 @@ class _Search:
         return search.apply_preferences(self._forms(judge.table.schemes), domains)
 
     def _must_go_on(self) -> bool:
-        """Whether the bounded search shall end early: the run shall finish, or correcting times has to
-        begin."""
+        """Whether the bounded search shall end early, to finish the run or to begin correcting times."""
         corrects = self.problem.core is not None and self.settings.waste
         return self.pace.finishing or (corrects and self.pace.elapsed > _BEFORE_CORRECTION)
 

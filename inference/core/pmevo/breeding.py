@@ -32,8 +32,7 @@ from inference.core.tables import Floats, Int64s, Population
 
 
 class Improver:
-    """Re-fits `refits` random schemes of a mapping. `times`: cycles of every scheme alone,
-    float64[n_schemes]."""
+    """Re-fits `refits` random schemes of a mapping; `times`: cycles of each scheme alone."""
 
     def __init__(self, judge: FitnessGate, times: Floats) -> None:
         settings = judge.settings
@@ -59,7 +58,7 @@ class Improver:
 
 
 PHASE = "evolution"
-_SEEDS_END = 1 << 64
+_SEEDS_END = 1 << 64  # exclusive: a seed is any uint64
 _IMPROVING = 5  # stage of the random stream
 
 Seeds = npt.NDArray[np.uint64]
@@ -111,6 +110,7 @@ class Breeder:
             self._improver = Improver(judge, np.array(scheme_times))
 
     def first(self) -> Evolution:
+        """The first generation: random mappings (§5.1.3)."""
         seeds = self._stream(0).integers(0, _SEEDS_END, size=self._size, dtype=np.uint64)
         start = self._judge.pace.clock()
 
@@ -195,6 +195,7 @@ class Breeder:
     def _breed(
         self, breed: Callable[[slice], Population], chunk: Callable[[], int]
     ) -> tuple[Population, Floats]:
+        """The whole population and its errors, bred and judged in chunks of a size that `chunk` chooses."""
         parts: list[Population] = []
         errors: list[Floats] = []
         done = 0

@@ -34,6 +34,7 @@ class Climb:
 
     @property
     def total(self) -> int:
+        """Number of mappings to climb from."""
         return self._starts.population.n_mappings
 
     def go_on(self) -> None:

@@ -99,7 +99,11 @@ def _partition(
     pulse: Callable[[], None],
     outliers: float,
 ) -> Classes:
-    """`schemes`: sorted, and all of the table's numbered ones or some of them."""
+    """Classes of congruent schemes; each scheme joins the first class whose members are all congruent to it.
+
+    `schemes`: sorted, and all of the table's numbered ones or some of them. The members of a class are a
+    linked list for the compiled loop: its first scheme, and for each scheme the one that joined after it.
+    """
     from inference.core.pmevo import exchange_kernels  # loads numba
 
     first = np.empty(len(schemes), dtype=np.int64)
@@ -138,6 +142,8 @@ class _Table:
         listed = [*sorted(schemes), *sorted(other_schemes)]
         table = ExperimentTable.from_experiments(times, listed)
         terms = np.column_stack([table.scheme, table.count]).astype(np.int64)
+        # Two experiments are exchanges of one scheme for another where the hashes of their other terms, their
+        # contexts, are equal. Terms are sorted by scheme and context, to find these by a merge.
         sums = np.empty(len(table), dtype=np.uint64)
         contexts = np.empty(len(terms), dtype=np.uint64)
         exchange_kernels.fill_sums(table.offsets, terms, len(listed), sums, contexts)

@@ -13,12 +13,13 @@ _PER_SET = 0.06e-9
 _MAX_PORTS = 12
 """With more ports, unions of occurring port sets are evaluated instead of all sets."""
 
-_PER_EXPERIMENT = 60e-9  # seconds
+_PER_EXPERIMENT = 60e-9  # seconds of an evaluation, whatever the number of ports
+
 _PER_TERM = 2.5e-4
 """Seconds per scheme and experiment of a sweep of the re-fit, which tries some 500 port sets."""
 
-_SPEED_UP = 0.9  # two threads are about 1.9 times as fast as one
-_SCHEMES_PER_EXPERIMENT = 3
+_SPEED_UP = 0.9  # exponent of the number of threads: two are about 1.9 times as fast as one
+_SCHEMES_PER_EXPERIMENT = 3  # that its loop body consists of, on average
 
 _CLASSES = 5.0
 """Classes of n schemes that behave alike, as a multiple of √n: of some 300 schemes, the thesis (§5.3) found
@@ -78,6 +79,7 @@ def estimate(
 
 
 def _evolution_seconds(settings: PMEvoSettings, learnt: int) -> float:
+    """Estimated seconds on one thread, assuming that the evolution runs to its last generation."""
     sets = 2 ** min(settings.ports or _MAX_PORTS, _MAX_PORTS)
     seconds_per_experiment = _PER_EXPERIMENT + _SCHEMES_PER_EXPERIMENT * sets * _PER_SET
     return float(settings.population * (settings.max_generations + 1) * learnt * seconds_per_experiment)

@@ -35,8 +35,11 @@ from inference.core.tables import Int64s
 from inference.core.waste import Simulated, WastefulTimes, WasteSource, few_policies, wasteful_times
 
 _SEARCHES, _PATIENCE = 30, 10
-"""Local searches from a mapping that only needs to be adapted."""
+"""Local searches from a mapping that only needs to be adapted: at most, and in a row without improvement."""
+
 _STARTS = 8
+"""Starts of the first search that forgives waste: the mapping before, and random ones."""
+
 _FORGIVEN = (0.2, 0.1, 0.3)
 """Shares of measured times that may be waste, in searches for mappings that a scheduler may explain.
 
@@ -46,16 +49,22 @@ less: the eleven documented operations get their ports. With 0.05, 0.1, 0.15 or 
 ten experiments take up to 19 % longer than the right ports allow, and up to 16 to 27 % longer than the others
 do: no quantile of what the mapping at hand leaves unexplained tells these shares apart.
 """
+
 _SURE = 8.0
-"""Factor on the price of a µop where times may be waste: it must explain three experiments that waste
-cannot."""
+"""Factor on the price of a µop where times may be waste: it has to explain three experiments beyond waste."""
+
 _ROUNDS = 3
+"""Rounds at most; each simulates all experiments and runs up to `_SEARCHES` local searches."""
+
 _JUDGING = 0.1
 """Share of the experiments that rounds do not learn from, but are compared by."""
+
 _MIN_GAIN = 0.1
 """Share by which rounds must lower the cost."""
+
 _MAX_DOUBTING = 100
 """Experiments that are simulated to decide about second µops."""
+
 _MAX_DISJOINT = 3
 """Further mappings, with two units on disjoint ports, for which a scheduler is inferred."""
 
@@ -109,7 +118,16 @@ class FinalMapping:
 
 
 class FinalStages:
-    """Improves a mapping after the main search."""
+    """Improves a mapping after the main search.
+
+    Args:
+        data: The measurements, with the classes and domains of the schemes.
+        settings: Prices and limits, as of the main search.
+        pace: Reports, and says when the run shall finish.
+        seed: Of the choice of experiments to judge by.
+        stream: `stream(name, *numbers)` is an independent random stream.
+        as_mapping: Makes a port mapping of a point and its number of ports.
+    """
 
     def __init__(
         self,
@@ -141,10 +159,10 @@ class FinalStages:
         apart = before.simulated is not None and self._settings.apart
         best, value = self._search(times, [before.point], before.n_ports, apart=apart)
         n_ports = before.n_ports
-        gain = self._settings.new_kind_price * self._arrays(n_ports).experiments_per_scheme
+        min_gain = self._settings.new_kind_price * self._arrays(n_ports).experiments_per_scheme
         while n_ports < most_ports and not self._pace.finishing:
             wider, wider_value = self._search(times, [best], n_ports + 1, apart=apart)
-            if wider_value > value - gain:
+            if wider_value > value - min_gain:
                 break
             best, value, n_ports = wider, wider_value, n_ports + 1
             self._pace.emit(Log("info", f"{n_ports} ports explain more than {n_ports - 1}"))
@@ -209,8 +227,7 @@ class FinalStages:
         return best
 
     def _best_with_scheduler(self, start: FinalMapping, source: WasteSource) -> FinalMapping | None:
-        """The mapping, or one with two units on disjoint ports: the one that a scheduler explains best; None
-        for none."""
+        """The mapping, or one with two units on disjoint ports, that a scheduler explains best, if any."""
         usages = [start.point.usage, *islice(with_disjoint_units(start.point.usage), _MAX_DISJOINT)]
         candidates: list[FinalMapping] = []
         for usage in usages:
@@ -262,15 +279,13 @@ class FinalStages:
         return replace(finished, point=self._arrays(finished.n_ports).point(usage, point.issue_width))
 
     def _corrected_times(self, finished: FinalMapping) -> _Times:
-        """Times without the scheduler's waste; the simulation's error is the share that may still be
-        waste."""
+        """Times without the scheduler's waste; as much as the simulation is off may still be waste."""
         assert finished.error is not None, "it was judged"
         off = max(self._settings.spread, finished.error)
         return _Times(self._times(finished, self._learnt).corrected, off)
 
     def _separate_parts(self, point: RefitPoint, n_ports: int, times: _Times) -> tuple[RefitPoint, int]:
-        """The mapping with separate ports for parts that no time shows to share them, and its number of
-        ports."""
+        """The mapping, and its number of ports, with parts apart that no time shows to share ports."""
         if not (self._settings.apart and any(self._data.domains)):
             return point, n_ports
         # Each scheme of a separated part may raise the objective by as much as a preference may.
@@ -327,6 +342,7 @@ class FinalStages:
         times: _Times,
         allowed: Int64s | None = None,
     ) -> BoundedSearch:
+        """A short search; each has a random stream of its own, by the number of searches before it."""
         settings = replace(
             self._settings,
             ports=n_ports,
@@ -361,6 +377,7 @@ class FinalStages:
         return wasteful_times(times, mapping, finished.simulated, self._data.least, beat)
 
     def _should_continue(self) -> Callable[[], bool]:
+        """A function that says whether to simulate another policy: a few, unless the run shall finish."""
         beat = heartbeat(self._pace, "scheduler policies simulated")
 
         def goes_on() -> bool:

@@ -103,13 +103,11 @@ class FitnessGate:
 
     @property
     def chunk(self) -> int:
-        """Number of random mappings for one call of `errors`, from the duration of earlier calls; always
-        even."""
+        """Number of random mappings for one call of `errors`, by the duration of earlier calls; even."""
         return self._chunk
 
     def cycles_of(self, mapping: PortMapping) -> Floats:
-        """The mapping's predictions in cycles, by its own R_max, for the experiments learnt from:
-        float64[n]."""
+        """The mapping's predictions in cycles, by its own R_max, for what is learnt from: float64[n]."""
         return Evaluator(self.table, len(mapping.ports)).mapping_cycles(mapping)
 
     def errors(self, population: Population) -> Floats:

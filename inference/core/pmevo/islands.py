@@ -63,6 +63,8 @@ def evolve_apart(
 
 
 class _Archipelago:
+    """All islands, and the executor that breeds them; the population is divided among them evenly."""
+
     def __init__(self, judge: FitnessGate, scheme_times: list[float], seed: int, executor: Executor) -> None:
         self._judge = judge
         self._settings = judge.settings
@@ -104,6 +106,7 @@ class _Archipelago:
         previous: Evolution | None,
         reporter: GenerationReporter,
     ) -> Evolution:
+        """Breed all islands up to a generation, and report the statistics of each generation on the way."""
         pieces = [
             _piece(k, int(size), until, island)
             for k, (size, island) in enumerate(zip(self._sizes, islands, strict=True))
@@ -125,7 +128,16 @@ class _Archipelago:
 
 
 def epoch(common: bytes, piece: bytes, context: TaskContext) -> bytes:
-    """Breed one island up to a generation: a `executor.Task`."""
+    """Breed one island up to a generation: an `executor.Task`.
+
+    Args:
+        common: What all islands share, from `_Common.as_bytes`.
+        piece: The island's number, size, state and last generation, from `_piece`.
+        context: Threads to use, and a pulse that may interrupt.
+
+    Returns:
+        The island's new state, the statistics of each generation, and the number of evaluations.
+    """
     facts = decode(piece)
     known = _Common.from_bytes(common)
     settings = replace(known.settings, threads=context.threads)
@@ -142,6 +154,7 @@ def epoch(common: bytes, piece: bytes, context: TaskContext) -> bytes:
     while state.generation < until and not state.converged(settings.convergence):
         state = breeder.next(state)
         statistics.append(generation_statistics(state))
+    # A converged island rests until migrants arrive; its statistics stay as they are.
     statistics += [generation_statistics(state)] * (until - state.generation)
     state = replace(state, generation=until)
     evolved, arrays = pack_evolution(state)

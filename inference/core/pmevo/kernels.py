@@ -14,7 +14,7 @@ from inference.core.compiling import compiled
 from inference.core.pmevo.random_bits import below, next_bits
 from inference.core.tables import Integers
 
-_MAX_COUNT = np.int64(2**31 - 1)
+_MAX_COUNT = np.int64(2**31 - 1)  # of one kind of µop: counts are int32 at most
 
 
 @compiled

@@ -99,8 +99,7 @@ class Ledger:
         return 0 if n == 1 else n if own_time > other_time else -n
 
     def pair(self, row: int, slot: int) -> list[LedgerExperiment]:
-        """The experiments of a scheme with the representative of a slot, which count as requested from now
-        on."""
+        """The experiments of a scheme with a slot's representative; they count as requested from now on."""
         other = self.representatives[slot]
         cells = [(row, slot)]
         if row in self.slot_of:
@@ -121,8 +120,7 @@ class Ledger:
             yield 2, Experiment.of({a: 1, b: multiple} if multiple > 0 else {a: -multiple, b: 1})
 
     def second_opinion(self, row: int, column: int) -> LedgerExperiment | None:
-        """The doubled experiment of a cell, which counts as requested from now on; None where it was
-        before."""
+        """The doubled experiment of a cell; it counts as requested from now on. None where it was already."""
         slot = (column - 1) // 2
         if column and self.representatives[slot] == row:
             return self.second_opinion(row, 0)
@@ -148,8 +146,8 @@ class Ledger:
                 continue
             for row, column in question.cells:
                 before = self._cycles[row, column]
-                known = question.second and not np.isnan(before)
-                self._cycles[row, column] = (before + cycles / 2) / 2 if known else cycles
+                has_first = question.second and not np.isnan(before)
+                self._cycles[row, column] = (before + cycles / 2) / 2 if has_first else cycles
                 if column == 0 and row in self.slot_of:
                     self._cycles[row, 1 + 2 * self.slot_of[row]] = 2 * self._cycles[row, 0]
 
@@ -161,6 +159,7 @@ class Ledger:
         width, slots = 1 + 2 * self.n_slots, self.n_slots
         first, second = self._cycles[rows, :width], self._cycles[partners, :width]
         result = np.abs(first - second) / ((first + second) / 2)
+        # 1:n experiments of different n say nothing about each other.
         unlike = self._multiple[rows, :slots] != self._multiple[partners, :slots]
         result[:, 2::2][unlike] = np.nan
         return np.asarray(result)

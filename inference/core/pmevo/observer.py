@@ -47,6 +47,7 @@ def ceiling_of(times: Mapping[Experiment, float], searched: Bottleneck | None = 
 
 
 def _crowded_rate(times: Mapping[Experiment, float]) -> float | None:
+    """The highest rate, where enough experiments of enough schemes reach it and hardly any exceeds it."""
     if not times:
         return None
     rates = np.array([experiment.length / cycles for experiment, cycles in times.items()])
@@ -58,13 +59,13 @@ def _crowded_rate(times: Mapping[Experiment, float]) -> float | None:
     if near.sum() < max(_MIN_EXPERIMENTS, _MIN_SHARE * len(rates)):
         return None
     schemes = {scheme for experiment in times for scheme in experiment.schemes}
-    there = {
+    schemes_near = {
         scheme
         for experiment, reaches in zip(times, near.tolist(), strict=True)
         if reaches
         for scheme in experiment.schemes
     }
-    return highest if len(there) >= _MIN_SCHEMES * len(schemes) else None
+    return highest if len(schemes_near) >= _MIN_SCHEMES * len(schemes) else None
 
 
 Cycles = npt.NDArray[np.float64]
@@ -162,6 +163,7 @@ class Observer:
         return self._build_observations(problem.schemes)
 
     def _measure(self, schemes: Sequence[str], problem: PMEvoProblem) -> None:
+        """Run the plan on a machine. Every step asks for what the answers before it require."""
         settings = problem.settings
         singletons = plan.singletons(schemes)
         self._ask(singletons, len(singletons))
@@ -236,7 +238,10 @@ class Observer:
         self._ask(mixes, len(self._experiments) + len(mixes))
 
     def _ask(self, experiments: Sequence[Experiment], total: int) -> list[float]:
-        """Cycles of the experiments, NaN for unusable results."""
+        """Cycles of the experiments, NaN for unusable results.
+
+        Those that the checkpoint has results of are not measured: the plan asks in the same order as before.
+        """
         begin = len(self._experiments)
         known = max(0, len(self._answers) - begin)
         self._experiments.extend(experiments)
@@ -267,8 +272,7 @@ class Observer:
         self._pace.emit(Progress(PHASE, done, total, rate, "experiments", eta))
 
     def _unusable_counts(self, unusable: int) -> dict[str, int]:
-        """{state: number of unusable results}; all as "failed" where an older checkpoint lacks their
-        states."""
+        """{state: number of unusable results}; all "failed" where an older checkpoint lacks their states."""
         if self._unusable.total() < unusable:
             return {MeasurementState.FAILED.value: unusable}
         return {state.value: self._unusable[state] for state in UNUSABLE}
@@ -281,6 +285,7 @@ class Observer:
         }
 
     def _build_observations(self, schemes: Sequence[str]) -> Observations:
+        """The results of the plan; a scheme without any usable measurement is missing, with a warning."""
         times = self._usable()
         bounds: dict[str, float] = {}
         alone: dict[str, float] = {}

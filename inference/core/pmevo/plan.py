@@ -25,11 +25,11 @@ def first_ports(alone: Mapping[str, float], domains: Mapping[str, str], most: in
     Args:
         alone: {scheme: cycles alone}.
         domains: {scheme: the part of the core that it is for}.
-            most: Largest number to return.
+        most: Largest number to return.
 
-        Example:
-            >>> first_ports({"add": 0.25, "load": 0.5}, {"add": "integer", "load": "memory"}, most=24)
-            6
+    Example:
+        >>> first_ports({"add": 0.25, "load": 0.5}, {"add": "integer", "load": "memory"}, most=24)
+        6
     """
     widest: dict[str | None, int] = {}
     for scheme, cycles in alone.items():
@@ -41,6 +41,8 @@ def first_ports(alone: Mapping[str, float], domains: Mapping[str, str], most: in
 
 
 MIX_LENGTHS = (3, 4, 5)
+"""Instructions in a mix to learn from, a third of the mixes each."""
+
 _LEARNT = 1
 """Random stream of the mixes to learn from; held-out mixes come from another."""
 

@@ -14,7 +14,7 @@ from inference.core.compiling import compiled
 from inference.core.pmevo.random_bits import below, hash_bits, next_bits
 from inference.core.tables import Integers
 
-_RESOLUTION = 1 << 32
+_RESOLUTION = 1 << 32  # chances are whole numbers out of so many
 
 
 @compiled
@@ -29,8 +29,7 @@ def inherit(
     child_masks: Integers,
     child_counts: Integers,
 ) -> int:
-    """Two children per pair of parents: each scheme's row from one parent, the other parent's for the
-    sibling.
+    """Two children per pair of parents: each scheme's row is one parent's, and the other's for the sibling.
 
     Arrays as in `kernels.recombine`. Returns the entries written.
     """
@@ -107,8 +106,11 @@ def _change(
     start: int,
     end: int,
 ) -> Any:
-    """Change the row from `start` to `end` in one way; `other`: a port set for new kinds. Returns the new
-    end."""
+    """Change the row from `start` to `end` in one way, and return its new end.
+
+    `other`: a port set for new kinds. The ways are numbered as `mutate` lists them; one that would leave the
+    limits changes nothing.
+    """
     kind_of_change = below(state, 6)
     k = start + below(state, end - start)
     mask, count = np.int64(masks[k]), np.int64(counts[k])

@@ -37,20 +37,24 @@ from inference.core.pmevo.refit.usage import MAX_KINDS, Usage
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.tables import Int64s
 
-RARE = 0.003  # price of a kind per experiment of a scheme and unit of log(schemes / users)
+RARE = 0.003
+"""Price of a kind per experiment of a scheme and unit of log(schemes / users): few users must gain much."""
+
+STARTS = 8
+"""Points of the front from which a local search starts, evenly spread over it."""
 
 _FEW = 40  # experiments per scheme at least in prices, so that a single one does not justify a µop
 _FEW_FOR_KINDS = 80  # the same for rarity: with few experiments, more schemes have to agree
-STARTS = 8
-_SWEEPS = 8
+_SWEEPS = 8  # over all schemes, in one local search
+_EXTRA = 6  # random port sets that a sweep combines with those in use
 _SETTLED = 0.01  # a local search ends when a smaller share of the schemes changes
 _WIDER = (1.2, 1.25, 1.5, 2.0)
 """Issue widths to try, as multiples of R_max: a core may issue more slots than instructions."""
 
 _REMOVED, _EXCHANGED, _ANEW, _MORE = range(4)
-_WAYS = (_REMOVED, _REMOVED, _EXCHANGED, _EXCHANGED, _ANEW, _MORE)
-_SOME = 1 / 3  # of the schemes
-_BETTER = 1e-9
+_WAYS = (_REMOVED, _REMOVED, _EXCHANGED, _EXCHANGED, _ANEW, _MORE)  # as often as each is chosen
+_SOME = 1 / 3  # of the schemes are changed by the last two
+_BETTER = 1e-9  # less than this is rounding, not an improvement
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,7 @@ class BoundedSearch:
 
     @property
     def most(self) -> int:
+        """Local searches at most: from the front, with other issue widths, from perturbations."""
         return len(self._starts) + len(self._wider) + self._settings.perturbations
 
     @property
@@ -130,6 +135,7 @@ class BoundedSearch:
         return self.state.done >= self.most or self.state.barren > self._settings.perturbation_patience
 
     def advance(self) -> None:
+        """Run the next local search, and keep its mapping if that is better."""
         k = self.state.done
         random = self._random(k)
         width = self.state.issue_width
@@ -184,13 +190,15 @@ class BoundedSearch:
     def _settle(
         self, usage: Usage, width: float | None, random: np.random.Generator, *, openly: bool
     ) -> float:
-        """Sweep over the schemes until hardly any changes; returns the objective. `openly`: with new
-        kinds."""
+        """Sweep over the schemes until hardly any changes; returns the objective.
+
+        `openly`: schemes may get kinds that no scheme has yet.
+        """
         objective = self.objective(width)
         sets = self._sets(width)
         for _ in range(_SWEEPS):
             changed = 0
-            extra = random.choice(sets.listed, min(6, len(sets.listed)), replace=False)
+            extra = random.choice(sets.listed, min(_EXTRA, len(sets.listed)), replace=False)
             for scheme in random.permutation(len(usage.sizes)).tolist():
                 before = usage.row(scheme), usage.slots[scheme]
                 ports = self._ports_of(scheme)
@@ -220,16 +228,17 @@ class BoundedSearch:
 
     def _remove_wide(self, usage: Usage, width: float | None) -> Usage:
         """The mapping without µops that the issue width hides; every other µop takes a slot."""
-        left = usage.copy()
+        narrow = usage.copy()
         if width is None:
-            return left
-        for scheme in range(len(left.sizes)):
-            row = [uop for uop in left.row(scheme) if uop[0].bit_count() < math.ceil(width)]
-            left.set_row(scheme, row)
-            left.slots[scheme] = max(1, sum(count for _, count in row))
-        return left
+            return narrow
+        for scheme in range(len(narrow.sizes)):
+            row = [uop for uop in narrow.row(scheme) if uop[0].bit_count() < math.ceil(width)]
+            narrow.set_row(scheme, row)
+            narrow.slots[scheme] = max(1, sum(count for _, count in row))
+        return narrow
 
     def _perturb(self, random: np.random.Generator) -> Usage:
+        """A random change to the best mapping, as the module's docstring lists them."""
         usage = self._best.copy()
         kinds = list(usage.kinds())
         sets = self._sets(self.state.issue_width)
@@ -243,14 +252,7 @@ class BoundedSearch:
                 usage.set_row(scheme, sorted(row.items()))
             return usage
         mask = kinds[int(random.integers(len(kinds)))]
-        other = 0
-        if change == _EXCHANGED:
-            near = sets.listed[np.bitwise_count(sets.listed ^ mask) <= 2]  # a port more, less, or another
-            if sets.is_partial:
-                near = np.union1d(near, sets.neighbours(np.array([mask], dtype=np.int64)))
-            if not len(near):
-                near = sets.listed  # a kind from an evolution may be wider than any set that is tried
-            other = int(near[int(random.integers(len(near)))])
+        other = self._similar_set(mask, sets, random) if change == _EXCHANGED else 0
         for scheme in usage.users(mask):
             row = dict(usage.row(scheme))
             count = row.pop(mask)
@@ -258,6 +260,15 @@ class BoundedSearch:
                 row[other] = row.get(other, 0) + count
             usage.set_row(scheme, sorted(row.items())[:MAX_KINDS])
         return usage
+
+    def _similar_set(self, mask: int, sets: PortSets, random: np.random.Generator) -> int:
+        """A random port set with a port more, a port less, or another port."""
+        near = sets.listed[np.bitwise_count(sets.listed ^ mask) <= 2]
+        if sets.is_partial:
+            near = np.union1d(near, sets.neighbours(np.array([mask], dtype=np.int64)))
+        if not len(near):
+            near = sets.listed  # a kind from an evolution may be wider than any set that is tried
+        return int(near[int(random.integers(len(near)))])
 
     def _ports_of(self, scheme: int) -> int:
         """Mask of the ports that a scheme may use; -1 for all."""

@@ -149,6 +149,7 @@ class Chain:
         return self._order[1], self._order[2]
 
     def _prices(self) -> Prices:
+        """The prices of the current stage: of new kinds while it may add any, of volume while it narrows."""
         volume = self._volume_price
         if self.place.stage == NARROW:
             volume *= _NARROWING[self.place.narrowed % len(_NARROWING)]
@@ -163,6 +164,7 @@ class Chain:
         return Lists(used, most_used(kinds), used)
 
     def _after_sweep(self) -> None:
+        """Continue the stage, or begin the next one."""
         place = self.place
         if place.stage == NARROW:
             self.place = replace(place, narrowed=place.narrowed + 1)
@@ -175,6 +177,7 @@ class Chain:
             self.place = replace(place, position=0, changed=0)
 
     def _opened_enough(self) -> bool:
+        """Whether the stage OPEN ends: after one sweep in later rounds, else once hardly anything changes."""
         place = self.place
         if place.round:
             return True
@@ -199,6 +202,10 @@ class Chain:
             self._leave_out_cheapest(kinds)
 
     def _leave_out_cheapest(self, kinds: dict[int, int]) -> None:
+        """Try the kind that seems cheapest to remove, and remove it once none seems cheaper than it is.
+
+        A loss is what removing a kind cost when that was last tried, or a guess; trying it corrects it.
+        """
         guess = _GUESS * self._kind_price
         losses = {mask: self.losses.get(mask, guess * users) for mask, users in kinds.items()}
         mask = min(losses, key=lambda mask: (losses[mask], mask))

@@ -98,9 +98,10 @@ def _single_kind(
     best: Number,
     n_best: Number,
 ) -> tuple[Number, Number]:
+    """Improve the best by a single kind, as many of it as fill the scheme's time or nearly so."""
     for mask in alone:
         around.tried[0] = mask
-        fill = int(time * size_of(mask))
+        fill = int(time * size_of(mask))  # µops that these ports execute in that time
         for count in range(max(1, fill - 1), fill + 3):
             around.tried_counts[0] = count
             best, n_best = consider(around, n, 1, slots, used, objective, prices, best, n_best)
@@ -120,6 +121,7 @@ def _kind_pairs(
     best: Number,
     n_best: Number,
 ) -> tuple[Number, Number]:
+    """Improve the best by two kinds; both together must fit into the scheme's time on the ports of both."""
     for a in range(len(pool)):
         most_a = _most(time, pool[a])
         for b in range(a + 1, len(pool)):

@@ -26,7 +26,7 @@ COST = 0.05
 
 _FOREIGN = 0.2  # share of a port's schemes up to which the port does not belong to their domain
 _TRIED = 3  # commonest µops per access that are tried
-_SWEEPS = 2
+_SWEEPS = 2  # over all forms: after the first, other µops may be the commonest
 
 
 class FormPair(NamedTuple):
@@ -150,8 +150,7 @@ def _shares(usage: Usage, domains: Sequence[str | None]) -> Mapping[tuple[int, s
 
 
 def _with(usage: Usage, scheme: int, uops: Uops, value: Callable[[Usage], float]) -> tuple[float, Usage]:
-    """(objective, mapping) with these µops for a scheme, and the best number of slots within one of the
-    old."""
+    """(objective, mapping) with these µops for a scheme, and the best number of slots: as before, or ± 1."""
     tried = []
     for slots in sorted({max(1, int(usage.slots[scheme]) + more) for more in (-1, 0, 1)}):
         changed = usage.copy()

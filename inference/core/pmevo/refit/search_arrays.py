@@ -18,7 +18,7 @@ from inference.core.throughput import natural_width
 _MIN_WIDTH = 5  # port sets at least so wide are tried, whatever the schemes' times suggest
 _FIRST_ROOM = 1 << 14  # unions; grows where that is too few
 _WITHOUT_UOPS = 3  # spreads by which a scheme without µops may take longer alone than its slot
-_LARGEST_JOINT = 1 << MAX_KINDS
+_LARGEST_JOINT = 1 << MAX_KINDS  # unions of the port sets of one scheme
 
 
 @dataclass(frozen=True)
@@ -127,6 +127,7 @@ class SearchArrays:
         return np.asarray((self.times > noisy) | (objective.loss.forgiven > 0))
 
     def _cycles(self, usage: Usage, per_slot: float) -> Floats:
+        """Cycles of all experiments, by ports, R_max and slots of `per_slot` cycles: float64[n]."""
         ports: Floats = self._evaluator.cycles(usage.population(self._evaluator.n_ports))[0]
         slots = slots_per_experiment(self._evaluator.table, usage.slots)
         return np.asarray(np.maximum(ports, slots * per_slot))
@@ -159,7 +160,7 @@ class SearchArrays:
         if not self._is_slow(objective)[scheme]:
             prices = prices._replace(none=0.0)
         n = gather(self._mixes, rows, scheme, self._around)
-        while n < 0:
+        while n < 0:  # the unions did not fit
             self._around = self._surroundings(2 * len(self._around.unions))
             n = gather(self._mixes, rows, scheme, self._around)
         before, after = refit(
@@ -179,6 +180,7 @@ class SearchArrays:
         return float(after - before)
 
     def _surroundings(self, room: int) -> RefitSurroundings:
+        """Scratch arrays with room for so many unions of port sets, allocated once for all re-fits."""
         terms = int(np.diff(self._mixes.offsets).max())
         widths = np.zeros(65)
         widths[1:] = 1 / np.arange(1, 65)

@@ -91,8 +91,7 @@ class Usage:
         return dict(sorted(Counter(self.masks[self._in_use].tolist()).items()))
 
     def used_beside(self, scheme: int) -> tuple[Int64s, Floats, float]:
-        """The port sets that other schemes use, ascending; log(schemes / users) of each; and that of one
-        user."""
+        """The port sets that other schemes use, ascending; log(schemes / users) of each, and of one user."""
         in_use = self._in_use
         in_use[scheme] = False
         kinds, users = np.unique(self.masks[in_use], return_counts=True)

@@ -29,11 +29,11 @@ EPSILON = 0.005
 """Error of a measurement in cycles per instruction: two that differ by more than twice this are different."""
 
 MAX_CYCLES_ALONE = 1.0  # cycles: slower schemes cannot raise the rate by much (§4.3, step 1)
-MAX_CANDIDATES = 48
-MAX_KINDS = 12
+MAX_CANDIDATES = 48  # schemes that kinds are chosen from, of every speed
+MAX_KINDS = 12  # all 2^12 groups of them are considered as evidence
 MAX_PER_PROFILE = 2  # schemes of one behaviour that are kept while kinds are distinguished
-STARTS = 4
-MAX_STEPS = 24
+STARTS = 4  # of climbs: the fastest kind, and the fastest pairs
+MAX_STEPS = 24  # of a climb, which adds an instruction in each
 MAX_GROUPS = 8  # groups of schemes whose ports are counted and that are measured together
 HALF_PORT = 0.5  # port counts are whole numbers
 RATE_TOLERANCE = 0.025  # a rate so close to a whole number, relatively, is that number
@@ -159,24 +159,25 @@ def width_if_reached(highest: float, width: int | None) -> float | None:
 
 
 def rounded_rate(rate: float) -> float:
-    """The whole number that a rate is close to, relative to `RATE_TOLERANCE`; otherwise the rate with two
-    decimals.
-    """
+    """The whole number within `RATE_TOLERANCE` of a rate; otherwise the rate with two decimals."""
     nearest = float(max(1, round(rate)))
     return nearest if abs(rate - nearest) <= RATE_TOLERANCE * nearest else round(rate, 2)
 
 
 class _Search:
+    """One search; experiments are measured once, and compared by their instructions per cycle."""
+
     def __init__(self, measurer: ExperimentTimer, reporter: Pulse, epsilon: float) -> None:
         self._measurer = measurer
         self._reporter = reporter
         self._epsilon = epsilon
         self._cycles: dict[Experiment, float | None] = {}
-        self._rates: dict[str, float] = {}
-        self._overlaps: dict[frozenset[str], float] = {}
-        self._parts: Mapping[str, str] = {}
+        self._rates: dict[str, float] = {}  # {quick scheme: instructions per cycle alone}
+        self._overlaps: dict[frozenset[str], float] = {}  # {two schemes: ports in common at most}
+        self._parts: Mapping[str, str] = {}  # {scheme: the one part of the core that it is for}
 
     def run(self, schemes: Sequence[str]) -> Bottleneck:
+        """Find the kinds, climb to the highest rate, and look for kinds with more ports than that."""
         self._parts = single_domains(schemes)
         alone = {scheme: Experiment.of([scheme]) for scheme in schemes}
         self._measure(alone.values())
@@ -230,6 +231,7 @@ class _Search:
         return kinds
 
     def _distinct_profiles(self, remaining: Sequence[str], kinds: Sequence[str]) -> list[str]:
+        """The candidates without those that have the ports of a kind, and with few of each profile."""
         distinct: list[str] = []
         groups: dict[tuple[float, ...], int] = {}
         for scheme in remaining:
@@ -285,10 +287,10 @@ class _Search:
         return rate > 0 and (than <= 0 or 1 / than - 1 / rate > 2 * self._epsilon)
 
     def _evidence(self, kinds: Sequence[str], trace: list[BottleneckStep]) -> tuple[Experiment, float] | None:
-        """Schemes with more ports than the highest rate that do not exceed it, and how many ports; None
-        without such.
+        """Schemes with more ports than the highest rate that do not exceed it, and the number of ports.
 
-        Where a group does exceed it, `trace` becomes the climb from there.
+        None without such schemes. Where a group does exceed the rate, `trace` becomes the climb
+        from there.
         """
         for group, ports in self._groups(kinds):
             together = self._cycle_mix(*group)
@@ -318,6 +320,7 @@ class _Search:
     def _bottleneck(
         self, trace: Sequence[BottleneckStep], excess: tuple[Experiment, float] | None
     ) -> Bottleneck:
+        """The result; `excess`: schemes that have more ports than the rate explains, and how many."""
         witness = trace[-1].experiment
         repeats = [Experiment.of({s: n * k for s, n in witness.terms}) for k in _MULTIPLES]
         self._measure(repeats)

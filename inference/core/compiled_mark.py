@@ -28,8 +28,9 @@ def is_compiled() -> bool:
 
 
 def is_cached(package: str, function: str) -> bool:
-    """Whether a process has compiled a function of exactly these sources, by the names of the package that it
-    is in, and of module and function (`kernel.run`).
+    """Whether a process has compiled a function of exactly these sources.
+
+    `package`: the package that it is in; `function`: its module and name, such as `kernel.run`.
     """
     return any(cache_directory().glob(f"{package}_*/{function}-*.nbi"))
 

@@ -17,9 +17,7 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 
 def compiled(function: Kernel) -> Kernel:
-    """The function as machine code that releases the interpreter lock, cached on disk where that is
-    possible.
-    """
+    """The function as machine code that releases the interpreter lock, cached on disk if possible."""
     return _compiled(function)
 
 

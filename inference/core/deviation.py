@@ -18,8 +18,8 @@ from inference.core.sampling import MIX_LENGTH, random_mixes
 from inference.core.tables import ExperimentTable, Floats
 from inference.core.tunables import check_integer, check_number
 
-MAX_EXPERIMENTS = 100_000
-MAX_LENGTH = 100
+MAX_EXPERIMENTS = 100_000  # random experiments per comparison
+MAX_LENGTH = 100  # instructions in one of them
 _CHUNK_EXPERIMENTS = 4000
 """Experiments evaluated at once: for so few, plain numpy answers before the compiled kernels are loaded."""
 
@@ -51,9 +51,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Furthest:
-    """The experiment on which the models are furthest apart, with both predictions in the unit of the
-    sampling.
-    """
+    """The experiment on which the models are furthest apart; both predictions in the sampling's unit."""
 
     experiment: Experiment
     first: float

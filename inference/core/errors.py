@@ -44,8 +44,9 @@ KEEP = "keep"
 
 
 class InterruptedRunError(CoreError):
-    """Raised by `Reporter.pulse` after a pause, a cancel or an early result was requested; `request` says
-    which.
+    """Raised by `Reporter.pulse` after a pause, a cancel or an early result was requested.
+
+    `request` says which.
     """
 
     def __init__(self, request: str) -> None:

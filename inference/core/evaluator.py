@@ -22,12 +22,12 @@ from inference.core.tables import Bools, ExperimentTable, Floats, Int64s, Popula
 from inference.core.throughput import EXACT_LIMIT, port_bound
 from inference.core.tunables import check_integer, check_number
 
-MAX_THREADS = 1024
+MAX_THREADS = 1024  # more than computers have processors: only a mistake asks for more
 
 MAX_TABLE_PORTS = 13
 """Up to here a table over all port sets per scheme is small: 2^13 numbers."""
 
-_CHUNK_BYTES = 1 << 24
+_CHUNK_BYTES = 1 << 24  # of numpy arrays that are worked on at once
 
 _MIN_COMPILED = 4096
 """Number of experiments from which on loading the compiled kernels costs less than plain numpy takes."""
@@ -142,8 +142,10 @@ class Evaluator:
         return 2.0**30 / max(1, len(self.table))
 
     def checked(self, measured: Floats) -> Floats:
-        """The measured cycles as float64, one per experiment, all finite and > 0; otherwise
-        `InvalidInputError`.
+        """The measured cycles as float64, one per experiment, all finite and > 0.
+
+        Raises:
+            InvalidInputError: They are not.
         """
         values = np.ascontiguousarray(measured, dtype=np.float64)
         if values.shape != (len(self.table),):
@@ -210,16 +212,12 @@ def cycles_by_numpy(table: ExperimentTable, population: Population, floor: Float
 
 
 def table_bytes(table: ExperimentTable, n_ports: int) -> int:
-    """Memory in bytes of the tables that `cycles_by_numpy` needs, one per occurring scheme; 0 where it needs
-    none.
-    """
+    """Bytes of the tables that `cycles_by_numpy` needs, one per occurring scheme; 0 where it needs none."""
     return 8 * len(table.occurring) << n_ports if n_ports <= MAX_TABLE_PORTS else 0
 
 
 def _by_tables(table: ExperimentTable, population: Population, rows: Int64s) -> Floats:
-    """Closed form over ports: tables of schemes are added over the mix, then the maximum per size of port
-    set.
-    """
+    """The closed form over ports: tables of schemes are added, then maximised per size of port set."""
     subsets = np.arange(1, 1 << population.n_ports, dtype=np.int64)
     sizes = np.bitwise_count(subsets)
     order = np.argsort(sizes, kind="stable")
@@ -277,8 +275,9 @@ def _chunks(table: ExperimentTable, row_bytes: int) -> list[tuple[int, int]]:
 
 
 class ThroughputModel(Protocol):
-    """Predicts inverse throughputs of experiments without measuring: a port mapping, a resource mapping, a
-    tool.
+    """Predicts inverse throughputs of experiments without measuring.
+
+    Port mappings, resource mappings and external tools do.
     """
 
     @property
@@ -326,9 +325,7 @@ def described_experiments(described: Collection[str], table: ExperimentTable) ->
 
 
 def predicted_cycles(model: ThroughputModel, table: ExperimentTable) -> Floats:
-    """Cycles of each experiment under a model, NaN where the model lacks one of its schemes:
-    float64[len(table)].
-    """
+    """Cycles of each experiment under a model: float64[len(table)], NaN where it lacks a scheme."""
     is_described = described_experiments(model.described, table)
     rows = np.flatnonzero(is_described)
     known = _is_described(model.described, table)

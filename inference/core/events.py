@@ -25,13 +25,14 @@ Payload = dict[str, Any]
 declared: dict[str, type[Event]] = {}
 """{stored name: class} of all classes that have been imported."""
 
-Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Count = Annotated[int, Field(ge=0, le=2**63 - 1)]  # a whole number ≥ 0 that fits a column of the database
 Amount = Annotated[float, Field(ge=0, le=1e15)]
 """Cycles, seconds, shares, means of counts."""
+
 Signed = Annotated[float, Field(ge=-1e15, le=1e15)]
-Mask = Annotated[int, Field(ge=0, le=2**62)]
-RMax = Annotated[float, Field(ge=R_MAX_RANGE[0], le=R_MAX_RANGE[1])]
-Uop = tuple[Annotated[int, Field(ge=1, le=2**62)], Count]
+Mask = Annotated[int, Field(ge=0, le=2**62)]  # a port set, one bit per port
+RMax = Annotated[float, Field(ge=R_MAX_RANGE[0], le=R_MAX_RANGE[1])]  # instructions per cycle
+Uop = tuple[Annotated[int, Field(ge=1, le=2**62)], Count]  # (port set, number of µops)
 
 OMIT_NONE = Field(exclude_if=lambda value: value is None)
 OMIT_EMPTY = Field(exclude_if=operator.not_)
@@ -61,8 +62,9 @@ def stored_as(shape: Any, write: Callable[[Any], Any], read: Callable[[Any], Any
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened in a run. An archive may have further fields; known ones must have the exact
-    types.
+    """Something that happened in a run.
+
+    An archive may have further fields; known ones must have the exact types.
 
     `kind`: the stored name; "" for events that stay within the process. `replaced`: only the newest of a run
     is of use, and an archive may have emptied the others. `counted_by`: the field that numbers such events
@@ -235,9 +237,7 @@ class StateChanged(Event):
 
 @dataclass(frozen=True)
 class ResultStored(Event):
-    """The result of the run: facts that each kind of run chooses, usually with the `name` of what was
-    created.
-    """
+    """The result of the run: facts that each kind of run chooses, usually the `name` of what was created."""
 
     kind = "result"
     facts: Payload

@@ -60,8 +60,9 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True, order=True)
 class OrderedExperiment(Experiment):
-    """An experiment whose instructions have to be in this order; never equal to the multiset of the same
-    schemes.
+    """An experiment whose instructions have to be in this order.
+
+    It never equals the multiset of the same schemes.
 
     The model knows no order (Definition 3.1). Measuring several orders of one multiset shows what that costs
     (thesis §3.2.2). `order` holds every scheme as often as `terms` says.

@@ -14,13 +14,17 @@ from inference.isa.front_end import Aspect, FrontEndCode
 Reading = tuple[FrontEndCode, float]
 """A code, and the cycles per copy of it."""
 
-_NOPS = "NOPs"
+_NOPS = "NOPs"  # the filler without µops on any port
+
 _SLOPE_SIZES = (256, 1024)
 """Sizes of loops, in instructions, between which the rate is read: the loops' own branches cancel."""
+
 _FULL_RATE, _REDUCED_RATE = 0.97, 0.9
 """Share of the best rate from which a rate counts as the best, and one below which it does not."""
+
 _USUAL_LENGTHS = range(2, 7)
 """Bytes of most instructions."""
+
 _MIN_FUSED_SAVING = 0.75
 """Share of a slot that a fused pair must save: NOPs counted in pairs make up to half of one."""
 
@@ -88,6 +92,7 @@ class FrontEnd:
 
 
 def read_front_end(readings: Iterable[Reading]) -> FrontEnd:
+    """The front end's numbers and series, as far as the timed codes show them; the order does not matter."""
     codes: dict[Aspect, list[Reading]] = defaultdict(list)
     for code, cycles in readings:
         codes[code.aspect].append((code, cycles))
@@ -182,6 +187,7 @@ def _straight(
 
 
 def _branches(codes: Mapping[Aspect, Sequence[Reading]]) -> list[FrontEndNumber]:
+    """The rates of branches, and the time of the smallest loop, which the codes of jumps name."""
     long_jumps = [timed for timed in codes[Aspect.JUMP] if not timed[0].name]
     smallest = [timed for timed in codes[Aspect.JUMP] if timed[0].name]
     untaken = list(codes[Aspect.UNTAKEN])
@@ -220,9 +226,7 @@ def _zero_shift_cost(readings: Sequence[Reading]) -> FrontEndNumber:
 
 
 def _encoding_costs(encodings: Sequence[Reading]) -> list[FrontEndNumber]:
-    """Extra cycles per instruction of the encoding with the longer number; each code has several
-    instructions.
-    """
+    """Extra cycles per instruction of encodings with a longer number; each code has several instructions."""
     by_name: dict[str, list[Reading]] = defaultdict(list)
     for reading in encodings:
         by_name[reading[0].name].append(reading)
@@ -241,6 +245,7 @@ def _encoding_costs(encodings: Sequence[Reading]) -> list[FrontEndNumber]:
 
 
 def _fusion(readings: Sequence[Reading], slots: float | None) -> tuple[FusionPair, ...]:
+    """The pairs that were measured both side by side (value 1) and apart (value 0)."""
     if slots is None:
         return ()
     by_name: dict[str, dict[int, float]] = defaultdict(dict)

@@ -121,8 +121,9 @@ class PortMapping:
 
     @property
     def limits(self) -> dict[str, float]:
-        """The limits outside the ports, per cycle: {"instructions": r_max, "slots": issue_width} without the
-        None.
+        """The limits outside the ports, per cycle, without those that are None.
+
+        Keys: "instructions" for R_max, "slots" for the issue width.
         """
         return limits_of(self.r_max, self.issue_width)
 
@@ -244,8 +245,9 @@ def _check_uop(scheme: str, mask: int, count: int, limit: int, n_ports: int) -> 
 
 @dataclass(frozen=True)
 class HiddenUops:
-    """`number` µops of a scheme on `ports` or more ports. `listed`: False where the mapping lists none of
-    them.
+    """`number` µops of a scheme on `ports` or more ports.
+
+    `listed`: False where the mapping lists none of them.
     """
 
     number: int
@@ -259,8 +261,9 @@ class HiddenUops:
 
 
 def hidden_kinds(mapping: PortMapping) -> frozenset[int]:
-    """The port sets of µops that no experiment over the mapping's schemes can show: the limits outside the
-    ports always take at least as long.
+    """The port sets of µops that no experiment over the mapping's schemes can show.
+
+    The limits outside the ports always take at least as long.
 
     Args:
         mapping: Without `r_max` and `issue_width`, all its µops can be shown.

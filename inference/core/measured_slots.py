@@ -23,6 +23,7 @@ SLOT_TOLERANCE = 0.4
 _MIN_CYCLES_RATIO = 1.03  # times the cycles of as many moves: what takes less may wait for these
 _PADDING_SHAPES = ((5, 0), (8, 0), (11, 0), (1, 1), (2, 1))
 """How many (moves, exchanges) stand beside a scheme."""
+
 MAX_PADDED = len(_PADDING_SHAPES)
 """Largest number of experiments per scheme."""
 
@@ -57,9 +58,7 @@ class Padding:
 
 @dataclass(frozen=True)
 class SlotReading:
-    """One scheme among padding takes at most `slots` slots. `exact`: another padding gives the same
-    number.
-    """
+    """One scheme among padding takes at most `slots` slots; `exact`: another padding confirms that."""
 
     experiment: Experiment
     cycles: float
@@ -74,9 +73,7 @@ class SlotReading:
 
 @dataclass(frozen=True)
 class MeasuredSlots:
-    """The slots of a core: eliminated `moves` per cycle, `width` in slots per cycle, {scheme: its
-    reading}.
-    """
+    """The slots of a core: eliminated `moves` per cycle, `width` in slots per cycle, readings by scheme."""
 
     moves: float
     width: float
@@ -106,8 +103,9 @@ def read_slots(measured: Mapping[Experiment, float], padding: Padding) -> Measur
 
 
 def _lowest(readings: list[SlotReading]) -> SlotReading:
-    """The reading with the fewest slots; here `exact` says of each reading whether slots can have limited
-    it.
+    """The reading with the fewest slots.
+
+    `exact` says here of each reading whether slots can have limited it.
     """
     lowest = min(readings, key=lambda reading: (reading.slots, str(reading.experiment)))
     agreeing = [row for row in readings if row.exact and row.slots - lowest.slots < SLOT_TOLERANCE]

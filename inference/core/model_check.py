@@ -26,7 +26,7 @@ MODEL_TOLERANCE = 0.10
 SHORT_CYCLES_MAX = 3.0
 """Figure 3.6 (a) shows the schemes that take no more than this."""
 
-_MAX_PORTS = 20
+_MAX_PORTS = 20  # of a scheme that is compared with a single µop on so many ports
 
 
 class AloneVerdict(StrEnum):
@@ -176,9 +176,7 @@ MIX_LENGTHS = (1, 2, 3, 4, 5, 6, 10, 15, 20)
 
 
 def mixes_by_length(schemes: Sequence[str], mixes_per_length: int, seed: int) -> dict[int, list[Experiment]]:
-    """{length: up to `mixes_per_length` random mixes}; of length 1 every scheme, since these are measured
-    already.
-    """
+    """{length: up to `mixes_per_length` random mixes}; of length 1 every scheme, as these are measured."""
     if not mixes_per_length or not schemes:
         return {}
     return {

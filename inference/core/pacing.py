@@ -20,9 +20,9 @@ from inference.core.events import Event, Log
 from inference.core.protocols import Checkpoint, Reporter
 
 PULSE_INTERVAL = 0.1  # seconds
-EMIT_INTERVAL = 0.5
-PROGRESS_INTERVAL = 2.0
-SAVE_INTERVAL = 3.0
+EMIT_INTERVAL = 0.5  # seconds between events of one kind
+PROGRESS_INTERVAL = 2.0  # seconds between reports of progress
+SAVE_INTERVAL = 3.0  # seconds between checkpoints, at least
 MAX_SAVE_SHARE = 0.05  # at most this share of the time goes into saving
 
 
@@ -95,8 +95,9 @@ class PacedReporter:
         return True
 
     def save(self, make: Callable[[], Checkpoint], *, now: bool = False) -> None:
-        """Save a checkpoint if it is time, or `now`; saves that take long are made less often
-        (`MAX_SAVE_SHARE`).
+        """Save a checkpoint if it is time, or `now`.
+
+        Saves that take long are made less often, see `MAX_SAVE_SHARE`.
         """
         start = self.clock()
         if not now and start - self._saved < max(SAVE_INTERVAL, self._save_cost / MAX_SAVE_SHARE):
@@ -139,8 +140,9 @@ class Executor(Protocol):
 
 
 class LocalExecutor:
-    """The threads of this process: compiled loops release the interpreter lock, and nothing has to be
-    started.
+    """The threads of this process.
+
+    Compiled loops release the interpreter lock, and nothing has to be started.
 
     `threads`: how many, divided among the pieces; 0: one per processor.
     """

@@ -73,8 +73,11 @@ def pair_conflicts(results: Iterable[Measured]) -> PairConflicts:
 
 
 def conflicts_of(schemes: Sequence[str], alone: Floats, pairs: Int64s, together: Floats) -> PairConflicts:
-    """The conflicts of schemes that take `alone` cycles, and one of each of two `together` float64[p]
-    cycles.
+    """The conflicts of pairs of schemes.
+
+    Args:
+        alone: Cycles of each scheme alone.
+        together: float64[p], cycles of one of each of two.
     """
     pair_cycles = alone[pairs]
     shares = (together - pair_cycles.max(axis=1)) / pair_cycles.min(axis=1)
@@ -98,9 +101,7 @@ class ConflictMatrix:
         return tuple(scheme for members in self.classes for scheme in members)
 
     def between_classes(self) -> Floats:
-        """float64[classes, classes]: the median of the pairs of two classes, and within one; NaN without a
-        pair.
-        """
+        """The median over pairs of two classes, or within one; NaN without a pair: float64[classes, classes]."""
         bounds = np.cumsum([0, *map(len, self.classes)])
         number = len(self.classes)
         medians = np.full((number, number), np.nan)
@@ -146,8 +147,7 @@ def _distances(shares: Floats) -> Floats:
 
 
 def _estimate(distances: Floats, shares: Floats, known: Bools) -> None:
-    """Fill in the pairs that were not measured: how differently both delay the schemes that both were paired
-    with.
+    """Fill in the pairs that were not measured, by how differently both delay their common partners.
 
     The sum of the differences over that of the larger shares: a scheme that neither delays has no weight.
     """

@@ -80,9 +80,7 @@ def summed_losses(
     threads: int,
     pulse: Callable[[], None] | None,
 ) -> Int64s:
-    """The sum of the losses of all predictions per mapping, in multiples of `ERROR_UNIT`:
-    int64[n_mappings].
-    """
+    """The summed loss of all predictions per mapping, in multiples of `ERROR_UNIT`: int64[n_mappings]."""
     task = _Task(evaluator, population, mixes_of(evaluator.table, evaluator.floor), measured, loss)
     experiments = np.arange(len(evaluator.table), dtype=np.int64)
     if population.n_mappings < _MIN_SHARED_MAPPINGS:
@@ -127,9 +125,7 @@ class _Variants:
         return cls(select_rows(as_stored, first_rows), of_mapping, np.concatenate(([0], np.cumsum(sizes))))
 
     def combinations(self, table: ExperimentTable, experiments: Int64s) -> Floats:
-        """Per experiment, how many combinations of rows the mappings can have; infinite for a scheme with
-        too many.
-        """
+        """Per experiment, combinations of rows that the mappings can have; infinite for too many."""
         n_variants = np.diff(self.begin).astype(np.float64)
         n_variants[n_variants == 0] = np.inf
         return np.asarray(np.multiply.reduceat(n_variants[table.scheme], table.offsets[:-1]))[experiments]
@@ -181,9 +177,7 @@ class _Task:
         threads: int,
         pulse: Callable[[], None] | None,
     ) -> Int64s:
-        """Losses evaluated once per combination of rows; groups with too many are marked in `is_unshared`
-        instead.
-        """
+        """Losses, once per combination of rows; groups with too many are marked in `is_unshared` instead."""
         n_variants, n_mappings = int(variants.begin[-1]), self.population.n_mappings
         starts, members = self.evaluator.table.same_schemes
         parts: list[Int64s] = []

@@ -41,8 +41,10 @@ class Reporter(Protocol):
         ...
 
     def pulse(self) -> None:
-        """Call at least every few hundred milliseconds; raises `InterruptedRunError` when a stop was
-        requested.
+        """Call at least every few hundred milliseconds.
+
+        Raises:
+            InterruptedRunError: A stop was requested.
         """
         ...
 
@@ -114,9 +116,7 @@ class BatchBoard(Protocol):
         ...
 
     def earlier(self) -> Mapping[str, Result]:
-        """{item id: result} of results that came for earlier attempts of the same run and were never
-        collected.
-        """
+        """{item id: result} of results for earlier attempts of the same run that were never collected."""
         ...
 
     def close(self) -> None: ...

@@ -28,6 +28,7 @@ Loads = tuple[tuple[int, float], ...]
 
 _BLOCK = 1 << 22
 """Numbers in a block of experiments × resources: 32 MiB, independent of the size of the table."""
+
 _COLUMNS = 256
 _DIGITS = 13
 
@@ -275,9 +276,7 @@ def from_port_mapping(mapping: PortMapping, settings: Conversion | None = None) 
 
 
 def _limit_loads(mapping: PortMapping, slots: int, first: int) -> Loads:
-    """The loads of an instruction with this many slots on the limits outside the ports: resources from
-    `first` on.
-    """
+    """An instruction's loads on the limits outside the ports, for resources from `first` on."""
     shares = [
         load / rate for load, rate in ((1, mapping.r_max), (slots, mapping.issue_width)) if rate is not None
     ]
@@ -316,8 +315,9 @@ def _masses(unions: Int64s, rows: Sequence[Uops]) -> Int64s:
 
 
 def _undominated(masses: Int64s, widths: Int64s) -> npt.NDArray[np.bool_]:
-    """Which resources are needed because no other one dominates them; of several equal ones, one:
-    bool[resources].
+    """Which resources are needed because no other one dominates them: bool[resources].
+
+    Of several equal ones, one is.
 
     Quotients are compared as whole numbers, `mass · other width`, hence exactly.
     """

@@ -61,9 +61,7 @@ class Schedule:
 
     @property
     def limited_by(self) -> str:
-        """`PORTS`, `INSTRUCTIONS` or `SLOTS`: the limit that takes longest; of equal ones the first in this
-        order.
-        """
+        """`PORTS`, `INSTRUCTIONS` or `SLOTS`: the limit that takes longest, of equal ones the first."""
         slowest = max(self.limits.values(), default=0.0)
         if self.port_cycles >= slowest:
             return PORTS
@@ -181,9 +179,7 @@ def _nonzero(amounts: Floats, masks: list[int], ports: list[int]) -> dict[tuple[
 
 
 def _levels(work: Mapping[int, int]) -> list[_Level]:
-    """Remove the busiest ports with the work bound to them, until no work remains; loads fall from level to
-    level.
-    """
+    """Remove the busiest ports and their work until no work remains; loads fall from level to level."""
     left = {mask: (mask, amount) for mask, amount in work.items() if amount}
     levels = []
     while left:

@@ -12,6 +12,7 @@ UNSAFE = re.compile(
 )
 """Control characters, line and paragraph separators, marks that turn the direction of writing, lone
 surrogates, and the code points that XML and YAML forbid."""
+
 _IN_PARAGRAPHS = frozenset("\t\n\r")
 _NOT_IN_XML = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 REPLACEMENT = "�"
@@ -20,9 +21,7 @@ ORIGIN_LIMIT = 300
 
 
 def is_line(text: str) -> bool:
-    """Whether a text is one line without invisible characters and without marks that change the writing
-    direction.
-    """
+    """Whether a text is one line without invisible characters or marks of writing direction."""
     return UNSAFE.search(text) is None
 
 
@@ -55,8 +54,11 @@ def check_line(text: str) -> str:
 
 
 def check_paragraphs(text: str) -> str:
-    """Return the text; raise `ValueError`, naming the place, for an unsafe character other than tab and line
-    break.
+    """Return the text.
+
+    Raises:
+        ValueError: It has an unsafe character other than tab and line break; the message names the
+            place.
     """
     for match in UNSAFE.finditer(text):
         if match[0] not in _IN_PARAGRAPHS:

@@ -20,7 +20,7 @@ from inference.core.mapping import MAX_PORTS, PortMapping, check_ports, ports_in
 EXACT_LIMIT = 1 << 53
 """Smallest amount of work that a float64 need not hold exactly."""
 
-_FEW_KINDS = 10
+_FEW_KINDS = 10  # port sets up to which their unions, at most 2^10, are enumerated
 
 
 def work_of(mapping: PortMapping, experiment: Experiment) -> dict[int, int]:
@@ -136,8 +136,10 @@ class Packing:
         self._moves = dict.fromkeys(self.on, 0)
 
     def add(self, mask: int, amount: int) -> None:
-        """Pack `amount` of the µops `mask`, moving others where that makes room; what remains marks
-        `overfull`.
+        """Pack `amount` of the µops `mask`, moving others where that makes room.
+
+        Ports of µops for which there is no room, with all ports to which work could move, become `overfull`:
+        these ports are a bottleneck at this capacity.
         """
         while amount:
             path, reached = self._path_to_room(mask, closed=0)
@@ -160,16 +162,14 @@ class Packing:
         return self.load[port]
 
     def moves(self, port: int) -> int:
-        """Mask of the ports on which the work of `port` could run as well, itself included; 0 while it is
-        empty.
-        """
+        """Mask of the ports, `port` included, on which its work could run; 0 while it has none."""
         return self._moves[port]
 
     def _path_to_room(self, start: int, closed: int) -> tuple[list[int], int]:
-        """A shortest chain of ports from the µops `start` to a port with room, and the mask of all ports
-        reached.
+        """A shortest chain of ports from the µops `start` to a port with room, and all ports reached.
 
-        Work on each port of the chain can move to the next one. Ports of `closed` are not entered.
+        Work on each port of the chain can move to the next one: breadth-first search over such moves. Ports
+        of `closed` are not entered. The chain is empty where no port has room.
         """
         came_from: dict[int, int | None] = {}
         reached = closed
@@ -187,6 +187,7 @@ class Packing:
 
     @staticmethod
     def _chain(came_from: Mapping[int, int | None], left: int | None, last: int) -> list[int]:
+        """The ports from the first to `last`, which was entered from `left`."""
         path = [last]
         while left is not None:
             path.append(left)
@@ -260,6 +261,8 @@ def densest_ports(masses: Mapping[int, int]) -> Densest:
         raise InvalidInputError(f"only work on ports has densest ports, not {', '.join(wrong) or 'none'}")
     all_ports = union(masses)
     ports = all_ports
+    # Capacity per port is the ratio of the current set, in units of 1/width. Where work does not fit, the
+    # overfull ports have a larger ratio and are tried next; the ratio rises each time, so this ends.
     while True:
         mass = sum(amount for mask, amount in masses.items() if mask & ~ports == 0)
         width = ports.bit_count()
@@ -270,8 +273,12 @@ def densest_ports(masses: Mapping[int, int]) -> Densest:
 
 
 def pack(masses: Mapping[int, int], *, capacity: int, unit: int) -> Packing:
-    """As much of the work as fits into ports of this capacity, `unit` for each µop, in ascending order of
-    masks.
+    """As much of the work as fits into ports of this capacity, in ascending order of masks.
+
+    Args:
+        masses: {port mask: µops}.
+        capacity: Of each port, in the unit that the caller chooses.
+        unit: Amount of work of one µop, in the same unit.
     """
     packing = Packing(capacity, union(masses))
     for mask in sorted(masses):

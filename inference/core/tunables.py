@@ -34,8 +34,9 @@ class AlgorithmSettings:
 
     @classmethod
     def parse(cls, options: Mapping[str, Any]) -> Self:
-        """The settings from {name: value or its text}, such as "5000", "", "none", as forms and `--set` give
-        them.
+        """The settings from {name: value or its text}, as forms and `--set` give them.
+
+        Texts are such as "5000", "" and "none".
 
         Raises:
             InvalidInputError: For an unknown name (the message names the nearest) or a value out of its

@@ -24,9 +24,7 @@ def renumbered(uops: Uops, order: Sequence[int]) -> Uops:
 
 
 def part_of(mapping: PortMapping, schemes: Iterable[str], n_ports: int) -> PortMapping:
-    """The µops of some schemes in a mapping, without its limits, on `n_ports` ports of which some may be
-    unused.
-    """
+    """The µops of some schemes in a mapping, without its limits, on `n_ports` ports, some maybe unused."""
     return PortMapping(
         tuple(str(k) for k in range(n_ports)), {scheme: mapping.usage[scheme] for scheme in schemes}
     )
@@ -132,9 +130,7 @@ class _Search:
         return self.best.colours
 
     def _visit(self, colours: Colours, path: tuple[int, ...], trace: tuple[ColouredKinds, ...]) -> int:
-        """Visit all forms below; returns how many of the singled-out ports stay so before the search
-        continues.
-        """
+        """Visit all forms below; returns how many of the singled-out ports remain singled out afterwards."""
         colours = self._refinement(colours)
         trace = (*trace, self._picture(colours))
         if self.best is not None and trace > self.best.trace[: len(trace)]:
@@ -200,9 +196,7 @@ class _Search:
 
 
 def _cell(colours: Colours) -> list[int]:
-    """The ports of the smallest colour class with several ports, the first of equal ones; [] once all
-    differ.
-    """
+    """The ports of the smallest colour class with several ports, of equal ones the first; [] for none."""
     cells: dict[int, list[int]] = {}
     for port, colour in enumerate(colours):
         cells.setdefault(colour, []).append(port)

@@ -21,6 +21,7 @@ from inference.core.throughput import inverse_throughput, issue_bound, port_boun
 
 NOISE = 0.02
 """Cycles per instruction that a measurement may be off (thesis §4.3), and share of a prediction."""
+
 MAX_SEARCHED = 100_000
 """Largest number of experiments searched for one that distinguishes the mappings; those of length 1 always
 are.
@@ -35,7 +36,7 @@ MAX_PARTNERS = 10
 MAX_EXPERIMENTS = 20_000
 """Largest number of experiments examined: about ten milliseconds."""
 
-MAX_LENGTH = 8
+MAX_LENGTH = 8  # instructions in an experiment that tells two schemes apart
 
 
 class SchemeRelation(StrEnum):
@@ -49,8 +50,7 @@ class SchemeRelation(StrEnum):
 
 @dataclass(frozen=True)
 class ComparedScheme:
-    """A scheme in two mappings: its µops and cycles of one instance, None where a mapping does not describe
-    it.
+    """A scheme in two mappings: µops, and cycles of one instance; None where a mapping lacks it.
 
     The µops of the second mapping are under the best renaming, with the indices of `MappingComparison.ports`.
     `differs_in_hidden`: the mappings differ only in µops that no experiment can show.
@@ -119,9 +119,7 @@ class MappingComparison:
 
     @property
     def largest(self) -> ComparedScheme | None:
-        """The scheme whose cycles differ by the largest factor; None where all common schemes take equally
-        long.
-        """
+        """The scheme whose cycles differ by the largest factor; None where all take equally long."""
         differing = [scheme for scheme in self.schemes if scheme.difference]
         return max(differing, key=lambda scheme: scheme.factor, default=None)
 
@@ -189,9 +187,7 @@ def differ_in_hidden(hidden: tuple[frozenset[int], frozenset[int]], first: Uops,
 
 
 def _distinction(a: PortMapping, b: PortMapping) -> tuple[Distinction | None, float]:
-    """An experiment that real measurements can decide, else one that exact measurements could; with its
-    noise.
-    """
+    """An experiment that real measurements can decide, else one that exact ones could; with its noise."""
     common = a.usage.keys() & b.usage.keys()
     different = {(a.usage[scheme], b.usage[scheme]) for scheme in common}
     classes = len({(a.usage[s], b.usage[s], a.slots_of(s), b.slots_of(s)) for s in common})
@@ -299,8 +295,7 @@ def is_hidden(
     change: Counter[int],
     judged: Sequence[tuple[Experiment, float]],
 ) -> bool:
-    """Whether changing the µops of a scheme changes no prediction of experiments with it by more than
-    `NOISE`.
+    """Whether changing a scheme's µops changes no prediction of experiments with it by more than `NOISE`.
 
     `change`: {port mask: µops more, or fewer if negative}. `judged`: (experiment, the mapping's prediction).
     """
@@ -323,9 +318,7 @@ def _containing(
 
 
 def _beyond_common(first: Uops, second: Uops) -> tuple[Counter[int], Counter[int]]:
-    """The changes that remove from the first what the second lacks, and that add to it what only the
-    second has.
-    """
+    """The changes that remove what the second lacks, and that add what only the second has."""
     own, other = Counter(dict(first)), Counter(dict(second))
     return Counter({mask: -count for mask, count in (own - other).items()}), other - own
 

@@ -38,7 +38,7 @@ from inference.core.mapping import MAX_PORTS, R_MAX_RANGE, PortMapping
 from inference.core.throughput import densest_ports, inverse_throughput
 from inference.core.tunables import check_integer, check_number
 
-MAX_LENGTH = 1_000_000
+MAX_LENGTH = 1_000_000  # instructions: the most that a caller may allow
 
 DEFAULT_LENGTH = 4
 """Largest length of three-level experiments unless another is given."""
@@ -63,8 +63,7 @@ def distinguishing_experiment(
     schemes: Sequence[str] | None = None,
     pulse: Callable[[], None] = lambda: None,
 ) -> Distinction | None:
-    """A smallest experiment for which the mappings predict inverse throughputs that measuring can
-    distinguish.
+    """A smallest experiment whose predicted inverse throughputs differ by more than measurements vary.
 
     The predictions, within each mapping's limits, differ by more than 2 · noise · |e| cycles: no measurement
     with an error below `noise` cycles per instruction agrees with both (§4.3). Of the smallest experiments,
@@ -270,9 +269,7 @@ class _Side:
         return None
 
     def _full_work(self, work: Mapping[int, int], members: tuple[int, ...], n_left: int) -> Mapping[int, int]:
-        """A lower bound of the work of a complete experiment: the remaining instances may use any port of
-        the members.
-        """
+        """A lower bound of a complete experiment's work: what remains may use any port of the members."""
         if not n_left or not all(self._fast[k] for k in members):
             return work
         ports = self._ports_of(members)

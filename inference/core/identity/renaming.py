@@ -47,8 +47,9 @@ class Renaming:
     exact: bool
 
     def apply(self, b: PortMapping) -> PortMapping:
-        """`b` with the port indices and names of `a`; ports that `a` lacks get a prime where their name is
-        in use.
+        """`b` with the port indices and names of `a`.
+
+        Ports that `a` lacks get a prime where their name is in use.
         """
         names = list(self.names)
         for port, name in zip(self.ports, b.ports, strict=True):
@@ -123,9 +124,7 @@ class Matching:
         self._same_names = same_names
 
     def agreeing(self, matched: Sequence[int], least: int = 0) -> int:
-        """Bit set of the schemes with equal µops; where there are fewer than `least`, it may contain
-        further ones.
-        """
+        """Bit set of the schemes with equal µops; of fewer than `least`, a superset."""
         agreeing = self.all_schemes
         for port, other in enumerate(matched):
             agreeing &= self.fits[port][other]
@@ -154,9 +153,7 @@ class Matching:
         return self.improved(proof.matched), proof.complete
 
     def improved(self, matched: Sequence[int]) -> list[int]:
-        """The matching after repeatedly applying the best swap of two ports, until none improves the
-        score.
-        """
+        """The matching after the best swap of two ports, repeated until none improves the score."""
         best, score = list(matched), self.score(matched)
         while True:
             swaps = [_swapped(best, i, j) for i, j in itertools.combinations(range(self.n_ports), 2)]
@@ -201,9 +198,7 @@ class _Proof:
                 self._descend({**partners, port: other}, free ^ 1 << other, alive & fits[other])
 
     def _bound(self, done: int, free: int, alive: int) -> int:
-        """An upper bound of the agreeing schemes: each needs a free port that fits for every remaining
-        port.
-        """
+        """An upper bound of the agreeing schemes: each needs a fitting free port for every remaining port."""
         for port in self._ports[done:]:
             fitting = 0
             for other in ports_in(free):

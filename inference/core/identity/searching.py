@@ -39,9 +39,7 @@ def decimal(value: float) -> Fraction:
 
 @dataclass(frozen=True)
 class SchemeClass:
-    """Schemes that each mapping treats equally, represented by the first: their µops and issue slots in
-    each.
-    """
+    """Schemes that each mapping treats equally, represented by the first: its µops and slots in each."""
 
     scheme: str
     uops: tuple[Uops, Uops]
@@ -82,9 +80,7 @@ class DistinguishingQuestion:
 
     @cached_property
     def floors(self) -> tuple[Fraction, Fraction]:
-        """The fewest cycles per instruction that each mapping's limits allow: every instruction takes at
-        least a slot.
-        """
+        """The fewest cycles per instruction that each mapping's limits allow: an instruction takes a slot."""
         first, second = (
             max(_per_unit(rate), _per_unit(width))
             for rate, width in zip(self.rates, self.widths, strict=True)
@@ -198,9 +194,7 @@ class _Table:
         self._shorter = np.zeros((len(self._per_class), 1), dtype=np.int32)
 
     def times(self, k: int, start: int, end: int, length: int) -> Ints:
-        """Times of class k followed by each of a range of the experiments that are one instruction
-        shorter.
-        """
+        """Times of class k followed by each of a range of experiments that are one instruction shorter."""
         confined = self._shorter[:, start:end] + self._per_class[:, k, None]
         slowest = np.full(end - start, int(self._floor * length * self._unit), dtype=self._exact)
         for weight, row, rows in self._groups:

@@ -14,10 +14,11 @@ from inference.core.tables import ExperimentTable, Floats, Int64s
 
 NEAR_TOLERANCE = 0.10
 """Share of the reference within which a prediction is near."""
+
 ABOVE_TOLERANCE = 0.03
 """Share of the reference by which a lower bound may exceed it: the variation of measurements."""
 
-_ROUNDING = 1e-12
+_ROUNDING = 1e-12  # a relative error that exceeds a tolerance by less equals it but for rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +63,7 @@ def weighted_error(points: ComparedPoints, weights: Floats) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class GroupErrors:
-    """Errors on the `n` compared items of a group, in per cent: means, and the median of the absolute
-    errors.
-    """
+    """Errors on the `n` compared items of a group, in per cent: means, and the median absolute error."""
 
     name: str
     n: int
@@ -129,9 +128,7 @@ def grade_of(factor: float) -> int:
 
 
 def biases(table: ExperimentTable, cycles: ComparedPoints) -> list[SchemeBias]:
-    """The bias of each scheme that occurs among the compared experiments, by number; `cycles` are in
-    cycles.
-    """
+    """The bias of each scheme, by number, that occurs in compared experiments; times are in cycles."""
     terms = np.diff(table.offsets)[cycles.at]
     positive = cycles.predicted > 0
     logs = np.log(np.where(positive, cycles.predicted, cycles.reference)) - np.log(cycles.reference)

@@ -58,8 +58,9 @@ def _conflict(scheme: str, here: PortMapping, there: PortMapping) -> UopsConflic
 
 
 def conflict_text(here: str, name: str, there: str, other: str) -> str:
-    """`PMEvo: 1×[1,2,10]; explained: 3 µops; not settled`; `name` and `other` are those of the two
-    results.
+    """A phrase such as `PMEvo: 1×[1,2,10]; explained: 3 µops; not settled`.
+
+    `name` and `other`: the names of the two results.
     """
     return f"{name}: {here}; {other}: {there}; {NOT_SETTLED}"
 

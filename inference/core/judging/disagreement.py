@@ -27,8 +27,9 @@ class DisagreementMatrix:
 
 
 def differences(first: Floats, second: Floats, metric: str) -> Floats:
-    """|a − b|, in cycles or relative to the mean of both: float64[n]; 0 where both are 0, NaN where one
-    is.
+    """∣a − b∣ in cycles, or relative to the mean of both: float64[n].
+
+    0 where both are 0, NaN where one is NaN.
     """
     apart: Floats = np.abs(first - second)
     if metric == DifferenceMetric.ABSOLUTE:

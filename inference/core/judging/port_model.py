@@ -48,8 +48,9 @@ class PortModelCheck:
         )
 
     def objections(self, mapping: int | None) -> Iterator[str]:
-        """Reasons against a strong word for results of this core; `mapping` is the row of the result's
-        mapping.
+        """Reasons against a strong word for results of this core.
+
+        `mapping`: the row of the result's mapping.
         """
         fails = f"the model's check “{self.name}” fails on this core"
         if self.mixes and self.beyond > MAX_SHARE_BEYOND * self.mixes:

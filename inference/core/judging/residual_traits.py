@@ -23,8 +23,10 @@ from inference.isa.blocks import Block, BlockError, accesses_of, block_of_bytes
 
 MIN_BLOCKS = 5
 """Smallest number of blocks with a trait, and without it, for a test."""
+
 MAX_P = 0.01
 """Probability that any trait at all is reported by chance."""
+
 MIN_FARTHER_SHARE = 0.6
 """Smallest effect: the share of pairs, of a block with and one without the trait, in which the former has the
 larger error. In a large set even tiny differences are significant.
@@ -61,9 +63,7 @@ class TraitExcess:
 
 @dataclass(frozen=True, slots=True)
 class TraitFindings:
-    """The traits that go with large errors, the largest effect first; `tried`: how many traits were
-    tested.
-    """
+    """The traits that go with large errors, the largest effect first; `tried`: number of tested traits."""
 
     tried: int
     traits: tuple[TraitExcess, ...]
@@ -154,8 +154,9 @@ def _ranks(values: Floats) -> Floats:
 
 
 def _rank_test(ranks: Floats, inside: Bools) -> tuple[float, float]:
-    """The share of pairs in which the block with the trait has the larger error, ties halved, and its p
-    value.
+    """The share of pairs in which the block with the trait has the larger error, and its p value.
+
+    Ties count half.
     """
     n, m = int(inside.sum()), int((~inside).sum())
     wins = float(ranks[inside].sum()) - n * (n + 1) / 2
@@ -183,8 +184,9 @@ def memory_traits(codes: Sequence[bytes], isa: str) -> dict[Trait, Bools]:
 
 
 def _accesses(block: Block) -> Iterator[str]:
-    """Kinds of memory accesses of a block, with equal registers as machines start it: different bases
-    overlap.
+    """Kinds of memory accesses of a block.
+
+    Registers are equal, as machines start blocks, so accesses by different bases overlap.
     """
     instructions = accesses_of(block, equal_start=True)
     reads = [access.memory for instruction in instructions for access in instruction.reads]

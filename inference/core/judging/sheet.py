@@ -129,9 +129,7 @@ class ComparedPoints:
         return ComparedPoints(self.at[chosen], self.reference[chosen], self.predicted[chosen])
 
     def worst(self, limit: int) -> ComparedPoints:
-        """At most `limit` points with the largest relative errors, the largest first; equal ones in their
-        order.
-        """
+        """At most `limit` points, the largest relative errors first; equal ones in their order."""
         sizes = np.abs(self.errors)
         candidates = np.arange(len(sizes))
         if len(sizes) > limit:
@@ -231,8 +229,9 @@ class AnswerSheet:
 def compared(
     reference: Floats, lengths: Int64s, predicted: Floats, unit: Unit, among: Int64s | None = None
 ) -> ComparedPoints:
-    """Cycles of a reference beside predicted ones (NaN: none), float64[n] each, of all items or those
-    `among`.
+    """Cycles of a reference beside predicted ones, float64[n] each, of all items or those `among`.
+
+    NaN where nothing was predicted.
 
     Left out are items without a reference above 0; where the unit is instructions per cycle, predictions of 0
     cycles; and, where the unit needs the length, items of unknown length.

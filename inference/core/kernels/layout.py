@@ -35,16 +35,16 @@ PORTS = 64
 MAX_TABLE_PORTS = 13
 """Ports up to which a scheme's table over all port sets fits the cache: 2^13 bytes."""
 
-MAX_SCALED_PORTS = 24
+MAX_SCALED_PORTS = 24  # ports, see `MAX_CROSSED`
 MAX_CROSSED = 1 << 20
 """Ports and µops up to which mass · lcm(1 … ports) stays below 2^53, and its quotient by the latter exact."""
 
-MAX_IN_ROW = (1 << 8) - 1
+MAX_IN_ROW = (1 << 8) - 1  # µops, in a table of bytes
 MAX_IN_SUM = (1 << 16) - 1
 """µops that fit one table, and a sum of tables."""
 
-_CROSSED = 500
-_CROSSED_LEAST = 4
+_CROSSED = 500  # pairs of unions per experiment at most where no tables replace them
+_CROSSED_LEAST = 4  # pairs of unions per experiment that are crossed even beside small tables
 _CROSSED_PER_COLUMN = 1 / 48
 """Pairs of unions per experiment at most: as many as take as long as the columns of two tables."""
 

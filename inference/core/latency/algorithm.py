@@ -65,9 +65,7 @@ class LatencyProblem:
 
 @dataclass(frozen=True)
 class LatencyResult:
-    """The latencies of the `pairs` of the problem, in their order, and of the `connectors` that close
-    their chains.
-    """
+    """The latencies of the problem's `pairs`, in their order, and of the `connectors` that close chains."""
 
     pairs: tuple[PairLatency, ...]
     connectors: Mapping[ChainLink, float]
@@ -78,6 +76,7 @@ class LatencyResult:
 
     @property
     def isolated(self) -> int:
+        """Number of pairs whose own latency is known."""
         return sum(pair.is_isolated for pair in self.pairs)
 
     @property
@@ -95,8 +94,7 @@ def infer_latencies(
     measurer: ChainMeasurer,
     report: Callable[[ChainReading, int, int], None] = lambda reading, done, total: None,
 ) -> LatencyResult:
-    """Measure chains, each code once, or up to `MAX_ATTEMPTS` times until it is confirmed, and compute
-    latencies.
+    """Measure chains, each up to `MAX_ATTEMPTS` times until it is confirmed, and compute latencies.
 
     Args:
         problem: What is measured.
@@ -159,8 +157,9 @@ def _with_bypasses(pairs: Sequence[PairLatency], bypasses: Bypasses) -> Iterator
 def _unsettled_chains(
     problem: LatencyProblem, readings: _Readings, connectors: Mapping[ChainLink, float]
 ) -> list[DependencyChain]:
-    """The chains that neither another one of their pair nor a second reading confirms, and those of possible
-    idioms; each code once.
+    """The chains to measure again: those that neither another chain nor a second reading confirms.
+
+    Chains of possible idioms that were not measured yet are among them; each code once.
     """
     open_idioms = _possible_idioms(problem, readings, connectors)
     chains = [
@@ -210,6 +209,7 @@ class _Readings:
         ]
 
     def is_sure(self, code: tuple[bytes, bool]) -> bool:
+        """Whether two readings of a code agree."""
         return any(a.agrees(b) for a, b in combinations(self._by_code.get(code, ()), 2))
 
 
@@ -238,6 +238,7 @@ def _median_reading(repeats: Sequence[ChainReading]) -> ChainReading:
 
 
 def _code(chain: DependencyChain) -> tuple[bytes, bool]:
+    """What is measured of a chain: its bytes, and whether it is a loop by itself."""
     return chain.code, chain.loop
 
 

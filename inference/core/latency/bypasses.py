@@ -1,8 +1,8 @@
 """Bypasses: latencies that depend on the neighbouring instructions, read from chains of two schemes in turn.
 
-1. Pairs of operands that take equally long with themselves and with every connector are a *class*. 2. Of the
-largest classes each has a representative; every two alternate in a chain. Its time beyond the least of
-   both is their *excess*: the sum of both directions, since no chain shows one of them alone.
+1. Pairs of operands that take equally long with themselves and with every connector are a *class*.
+2. Of the largest classes each has a representative; every two alternate in a chain. Its time beyond the least
+   of both is their *excess*: the sum of both directions, since no chain shows one of them alone.
 3. Classes with the same excess beside all others are one *kind*. A chain of any kinds then takes the least
    of its links and half of the excess of each two neighbours: that is exact where an excess is a sum of what
    the producer and what the consumer adds, whichever of them it is.
@@ -24,11 +24,16 @@ from inference.isa.chains import ChainLink, ChainMixer, DependencyChain
 
 _MIN_EXCESS = 0.5
 """Cycles from which on an excess counts: latencies are whole cycles."""
+
 _MAX_CLASSES = 24
 """Representatives: 300 chains of two, about a hundredth of all chains."""
+
 _MIN_MEMBERS = 2
+"""Pairs in a class: one that behaves like no other may be a bad reading."""
+
 _FILLERS = (3, 7, 11, 15)
 """Instructions beside a single one: as many as cores of 4 to 16 slots dispatch with it per cycle."""
+
 _READING_ERROR = 0.1
 """Cycles by which a reading may be too small."""
 
@@ -89,6 +94,7 @@ def bypass_chains(
     }
     classes = _classes([pair for pair in pairs if pair.link in signatures], signatures, mixer)
     mixed = {}
+    # A class is mixed with itself, too: two of its members may have an excess beside each other.
     for (a, first), (b, second) in combinations(enumerate(classes), 2):
         if (chain := mixer.mixed(first.chains[0], second.chains[0])) is not None:
             mixed[a, b] = chain
@@ -129,13 +135,17 @@ def _least(pair: PairLatency) -> float:
 
 
 def _direct(pair: PairLatency, mixer: ChainMixer) -> DependencyChain | None:
+    """The chain of the pair's instruction alone, if it can be mixed with others."""
     chains = (reading.chain for reading in pair.readings if reading.cycles is not None)
     direct = (chain for chain in chains if chain.links == (pair.link,))
     return next((chain for chain in direct if mixer.mixed(chain, chain) is not None), None)
 
 
 def _signature(pair: PairLatency, connectors: Mapping[ChainLink, float]) -> Signature | None:
-    """None without a chain of the link with itself, and where values matter."""
+    """What closing a pair's chains by each connector adds, to half a cycle.
+
+    None without a chain of the link with itself, and where values matter.
+    """
     if pair.least is None or pair.least < _MIN_EXCESS or pair.by_values:
         return None
     values: dict[str, float] = {}
@@ -160,9 +170,7 @@ def read_bypasses(plan: BypassChains, readings: Mapping[DependencyChain, ChainRe
 
 
 def _kinds_of_links(plan: BypassChains, kinds: Sequence[Sequence[int]]) -> dict[ChainLink, int]:
-    """Kinds of the members of classes, and of other links whose signature occurs in classes of one kind
-    only.
-    """
+    """Kinds of the members of classes, and of other links whose signature only classes of one kind have."""
     of_members = {
         pair.link: kind
         for kind, numbers in enumerate(kinds)
@@ -192,6 +200,7 @@ def is_excessive(plan: BypassChains, reading: ChainReading) -> bool:
 def _excess(
     plan: BypassChains, readings: Mapping[DependencyChain, ChainReading]
 ) -> Iterator[tuple[tuple[int, int], float]]:
+    """((class, class), excess in cycles), in both orders."""
     for (a, b), chain in plan.mixed.items():
         reading = readings.get(chain)
         if reading is None or reading.cycles is None:
@@ -223,6 +232,7 @@ def _are_similar(a: int, b: int, classes: int, excess: Mapping[tuple[int, int], 
 def _between(
     kinds: Sequence[Sequence[int]], a: int, b: int, excess: Mapping[tuple[int, int], float]
 ) -> float:
+    """The excess of two kinds, the median over their classes, in cycles; 0 below `_MIN_EXCESS`."""
     values = [excess[i, j] for i in kinds[a] for j in kinds[b] if (i, j) in excess]
     between = median(values) if values else 0.0
     return round(between, 2) if abs(between) >= _MIN_EXCESS else 0.0
@@ -231,6 +241,7 @@ def _between(
 def _alone(
     plan: BypassChains, readings: Mapping[DependencyChain, ChainReading]
 ) -> Iterator[tuple[ChainLink, float]]:
+    """(link, latency among independent instructions) of classes that are quicker there."""
     for number, chains in plan.spaced.items():
         cycles = [
             reading.cycles
@@ -249,6 +260,7 @@ def _alone(
 def _evidence(
     plan: BypassChains, readings: Mapping[DependencyChain, ChainReading]
 ) -> dict[ChainLink, list[ChainReading]]:
+    """The readings of each representative beside others and alone."""
     evidence: dict[ChainLink, list[ChainReading]] = defaultdict(list)
     for chain in plan.chains():
         if chain in readings:

@@ -12,10 +12,13 @@ from inference.isa.chains import ChainLink, DependencyChain, IdiomChains
 
 _MIN_QUICKER = 0.5
 """Cycles by which a latency with one register must be smaller to be a different one."""
+
 _MIN_LONGER, _MIN_LONGER_SHARE = 0.25, 0.05
 """Cycles, and share of its throughput's, by which an instruction must take longer to have a dependency."""
+
 _MAX_PORTLESS_SHARE = 0.9
 """Share of an ordinary instruction's time, below which an instruction cannot have used the same ports."""
+
 _MAX_ELIMINATED = 0.1
 """Largest latency in cycles of an instruction that is not executed."""
 
@@ -168,10 +171,12 @@ class IdiomReader:
         return [reading for reading in readings if reading is not None and reading.cycles is not None]
 
     def _throughput(self, apart: DependencyChain) -> float | None:
+        """Cycles per instance of independent instructions; None where they did not settle."""
         reading = self._readings.get(apart)
         return None if reading is None or reading.cycles is None else reading.cycles / apart.instances
 
     def _needs_port(self, apart: DependencyChain) -> bool | None:
+        """False where independent instances are quicker than ordinary ports allow, else None."""
         cycles = self._throughput(apart)
         if cycles is None or self._additions is None or cycles >= _MAX_PORTLESS_SHARE * self._additions:
             return None

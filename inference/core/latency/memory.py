@@ -13,8 +13,10 @@ from inference.isa.chains import ChainLink, DependencyChain, MemoryChain
 
 _PLAIN_BITS = 64
 """Bits of the load that others are compared with."""
+
 _MIN_QUICKER = 0.25
 """Cycles by which a value must arrive before any load could have ended."""
+
 _FAILED_RATIO = 1.5
 """Multiple of the time of forwarding at equal widths, above which forwarding failed."""
 
@@ -81,6 +83,7 @@ def read_memory(
 
 
 def _cycles(probe: MemoryChain, reading: ChainReading, connectors: Mapping[ChainLink, float]) -> float | None:
+    """Cycles of one passage through memory: of the chain's time, what its connectors do not take."""
     if reading.cycles is None:
         return None
     if not probe.chain.links:
@@ -94,6 +97,7 @@ def _cycles(probe: MemoryChain, reading: ChainReading, connectors: Mapping[Chain
 def _forwarding(
     probe: MemoryChain, cycles: float | None, all_cycles: Mapping[MemoryChain, float | None]
 ) -> Forwarding | None:
+    """How a stored value reached the load, by its time and those of other probes; None without a store."""
     if not probe.stored or not probe.chain.links or cycles is None:
         return None
     load = _quickest_load(all_cycles)

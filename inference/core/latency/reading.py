@@ -12,8 +12,10 @@ from inference.isa.chains import ChainLink, DependencyChain, PairChains, ValueCl
 
 ABSOLUTE_ERROR, RELATIVE_ERROR = 0.05, 0.015
 """Cycles, and share of a chain's cycles, by which a settled reading may be off."""
+
 _SAME_WITHIN = 0.5
-"""Cycles by which readings of long chains may differ and still be one latency."""
+"""Cycles by which readings of long chains may differ and still be one latency: these are whole cycles."""
+
 MIN_CONNECTOR = 1.0
 """Smallest latency in cycles of a connector between two register classes."""
 
@@ -67,9 +69,8 @@ class PairLatency:
     """The latency of a pair in cycles: `least` and `most` over connectors, None where it is not isolated.
 
     `at_most`: a bound where only sums are known: the shortest chain, less the least latency of its
-    connectors.
-    `throughput_limited`: chains that throughput limits were skipped, or are the only ones. `why`: what
-    prevents an isolated value or a measurement.
+    connectors. `throughput_limited`: chains that throughput limits were skipped, or are the only ones. `why`:
+    what prevents an isolated value or a measurement.
     """
 
     link: ChainLink
@@ -84,9 +85,7 @@ class PairLatency:
     best: float | None = None
     """The value of the most exact chain."""
     by_values: tuple[LatencyOfValues, ...] = ()
-    """Where values or immediates matter, the latency for each class of them; `least` and `most` are over
-    all.
-    """
+    """Where values or immediates matter, the latency for each class; `least` and `most` are over all."""
     queued: float | None = None
     """The least where other instructions wait as well, if that is more: see `bypasses`."""
     kind: int | None = None
@@ -212,6 +211,7 @@ def _combined(
 def _read(
     pair: PairChains, readings: Sequence[ChainReading], connectors: Mapping[ChainLink, float]
 ) -> PairLatency:
+    """The latency from readings of chains that all have operand values of one class."""
     link, usable = pair.link, [reading for reading in readings if reading.cycles is not None]
     if not pair.chains or not usable:
         notes = dict.fromkeys(reading.note for reading in readings if reading.note)
@@ -285,7 +285,7 @@ def _consistent_latencies(candidates: Sequence[_Candidate]) -> tuple[list[float]
     ways: dict[frozenset[ChainLink], list[_Candidate]] = defaultdict(list)
     for candidate in sorted(candidates, key=lambda candidate: len(candidate.chain.links)):
         ways[frozenset(own_connectors(candidate.chain))].append(candidate)
-    direct = ways.pop(frozenset(), [])
+    direct = ways.pop(frozenset(), [])  # chains of the link with itself alone
     chosen, limited = [], False
     for members in ways.values():
         pairs = [*itertools.pairwise(members), *((a, b) for a in members for b in direct)]

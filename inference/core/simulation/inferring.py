@@ -27,16 +27,21 @@ from inference.core.tables import Floats
 
 MIN_GAIN = 0.2
 """Share of the error of ports and slots that a policy must explain, on experiments that did not choose it,
-and on dependent code.
-"""
+and on dependent code."""
+
 MIN_REDUCTION = 0.005
 """Smallest reduction of that error: repeated measurements differ by less."""
+
 EQUIVALENCE_MARGIN = 0.10
 """Policies whose error is larger by no more than this share of it fit as well as the best."""
+
 STARTS = 3
+"""Starts of the descent: the defaults or a likely policy, then random ones, since a descent along one
+parameter at a time may end where only two changed together would help."""
 
 OVERSTATED_RATIO = 1.03
 """Multiple of the longest of repeated measurements above which a prediction is too slow."""
+
 MAX_OVERSTATED_SHARE = 0.1
 """Share of blocks that a policy may overstate beyond those that are overstated without it.
 
@@ -45,7 +50,8 @@ overstate 0.5 to 5.5 % of 200 other blocks, since queue lengths are never known 
 core's queue length was not among those tried. By chance, 48 blocks can have twice as many. Policies chosen by
 mixes alone overstate up to 35 %.
 """
-_MAX_SWEEPS = 4
+
+_MAX_SWEEPS = 4  # over all parameters, from one start
 
 Setting = Mapping[str, object]
 """{name: value} of some parameters of a policy."""
@@ -237,6 +243,8 @@ class _Search:
         self._seed = seed
         self._random = random.Random(seed)  # noqa: S311  no secret
         self._errors: dict[SchedulerPolicy, float] = {}
+        # Parameters that matter only together are one axis: the age of queue lengths hides the steps in which
+        # they are compared, and buses are shared only where results conflict.
         conflicts: list[Setting] = [
             {"writeback_conflicts": False, "shared_buses": ()},
             {"writeback_conflicts": True, "shared_buses": ()},
@@ -312,9 +320,7 @@ def _with_setting(policy: SchedulerPolicy, setting: Setting) -> SchedulerPolicy 
 
 @dataclass(frozen=True, slots=True)
 class CodeScores:
-    """Mean relative errors with a policy and without, and the shares of blocks that are predicted too
-    slow.
-    """
+    """Mean relative errors with a policy and without, and shares of blocks that are predicted too slow."""
 
     error: float
     error_without: float

@@ -15,16 +15,19 @@ from inference.core.kernels.layout import Number
 from inference.core.simulation.program import INTERVAL_PARTS, MAX_LATENCY
 from inference.core.tables import Int64s, Integers
 
-LEAST_LOADED, ROUND_ROBIN, RANDOM, AT_ISSUE = 0, 1, 2, 3
+LEAST_LOADED, ROUND_ROBIN, RANDOM, AT_ISSUE = 0, 1, 2, 3  # places in `Binding`
 NEVER = -1
 _FAR = 1 << 60  # later than any cycle
-_CALENDAR_CYCLES = MAX_LATENCY + 1
+_CALENDAR_CYCLES = MAX_LATENCY + 1  # cycles ahead for which result buses are booked, cyclically
 _LOAD_HISTORY = 5  # load_age goes up to 4
 _WAITING, _NEXT, _OLDEST, _BUDGET = 0, 1, 2, 3  # places in `_State.counts`
 
 
 class KernelProgram(NamedTuple):
-    """A loop body as columns of µops; µop k has the waits from `first_wait[k]` to `first_wait[k + 1]`."""
+    """A loop body as columns of µops; µop k has the waits from `first_wait[k]` to `first_wait[k + 1]`.
+
+    The columns from `producer` on are of waits, and mean what the fields of `Wait` do.
+    """
 
     ports: Int64s
     slots: Int64s
@@ -69,10 +72,10 @@ class _State(NamedTuple):
     """The state of a scheduler between cycles.
 
     `queues`: the µops that wait at each port, oldest first, `lengths` of them. `loads`: lengths of the last
-    cycles.
-    `free_at`: when each port can issue again. `returns`: whether a result bus is busy, by cycle. `requested`:
-    when each µop last requested its port. `turn`: of ports, then of each shared bus. `last_return`: the
-    latest busy cycle of each shared bus.
+    cycles. `free_at`: when each port can issue again. `returns`: whether a result bus is busy, by cycle.
+    `requested`: when each µop last requested its port. `turn`: of ports, then of each shared bus.
+    `last_return`: the latest busy cycle of each shared bus. `counts`: µops that wait, the next to dispatch,
+    the oldest that has not issued, and the dispatch slots left in this cycle.
     """
 
     queues: Int64s
@@ -111,6 +114,7 @@ def run(
         np.zeros(1 + policy.sharing.size, dtype=np.int64),
         np.full(policy.sharing.size, NEVER, dtype=np.int64),
         np.zeros(4, dtype=np.int64),
+        # xorshift never leaves a state of 0, so the state is odd.
         np.full(1, np.uint64(2) * np.uint64(seed) + np.uint64(1), dtype=np.uint64),
     )
     return _run(program, policy, state, timeline, max_cycles)
@@ -133,7 +137,7 @@ def _run(
             for port in range(policy.ports):
                 if state.free_at[port] <= cycle:
                     _issue_from(port, program, policy, state, timeline, cycle)
-        for port in range(policy.ports):
+        for port in range(policy.ports):  # this place of the calendar is now that of a later cycle
             state.returns[port, cycle % _CALENDAR_CYCLES] = 0
         oldest = state.counts[_OLDEST]
         while oldest < state.counts[_NEXT] and timeline.issued[oldest] != NEVER:
@@ -173,7 +177,7 @@ def _issue_from(
             granted, is_ready = k, ready
             if not policy.speculative_select:
                 break  # without it, requests in vain have no effect
-    if granted == NEVER or not is_ready:
+    if granted == NEVER or not is_ready:  # a µop that was selected too early costs its port this cycle
         return
     uop = queue[granted]
     if _is_bus_busy(port, uop, program, policy, state, cycle):
@@ -279,6 +283,7 @@ def _dispatch(
 ) -> None:
     """Put the next µops into queues, as many as the width and their room allow."""
     counts = state.counts
+    # Slots that were left do not carry over; slots that a wide µop took beyond the width are owed.
     counts[_BUDGET] = min(counts[_BUDGET], 0) + policy.width
     while counts[_NEXT] < total and counts[_BUDGET] > 0:
         uop = counts[_NEXT]
@@ -352,9 +357,7 @@ def _ready_at(uop: Number, program: KernelProgram, issued: Int64s) -> Number:
 
 @inlined
 def _is_woken(uop: Number, program: KernelProgram, issued: Int64s, requested: Int64s, cycle: Number) -> bool:
-    """Whether all missing values are results of one-cycle producers that requested ports in the last
-    cycle.
-    """
+    """Whether all missing values come from one-cycle producers that requested a port in the last cycle."""
     n = program.ports.size
     position, iteration = uop % n, uop // n
     for k in range(program.first_wait[position], program.first_wait[position + 1]):

@@ -13,6 +13,8 @@ from inference.core.errors import InvalidInputError
 from inference.core.tunables import check_integer
 
 MAX_LATENCY = 255
+"""Cycles: the kernel's calendar of result buses has a place for each, and no register result takes longer."""
+
 INTERVAL_PARTS = 1024
 """Parts of a cycle in which the simulation counts `SimulatedProgram.interval`."""
 

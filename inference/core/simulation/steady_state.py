@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from inference.core.simulation.kernel import KernelPolicy, KernelProgram
 
 WARM_UP_UOPS = 600
-"""µops before the iterations that count: more than queues and window hold."""
+"""µops before the iterations that count: more than queues and window hold by default."""
+
 COUNTED_UOPS = 2400
-"""Smallest number of µops that count: an iteration that ends a cycle early changes a result by less than
-0.5 %.
-"""
-_MIN_ITERATIONS = 4
-_MAX_CYCLES_PER_UOP = 400
+"""Smallest number of µops that count: an iteration that ends a cycle early then changes a result by less than
+0.5 %."""
+
+_MIN_ITERATIONS = 4  # of bodies with so many µops that fewer would do
+_MAX_CYCLES_PER_UOP = 400  # more than `MAX_LATENCY`, so that a simulation ends with its last µop
 _BINDINGS = tuple(Binding)
 
 

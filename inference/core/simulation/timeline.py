@@ -22,6 +22,7 @@ DEFAULT_ITERATIONS = 20
 MAX_ITERATIONS = 50
 NONE = -1
 """In columns of a timeline: no port, operand or µop."""
+
 _MAX_PERIOD = 24
 """Longest period to be found: rates have small denominators, twice as large where ports alternate."""
 
@@ -167,6 +168,7 @@ def timeline_of(
 
 
 def _operands(program: SimulatedProgram, issued: Int64s) -> tuple[Int64s, Int64s]:
+    """`ready` and `operand`: of each µop's values, when the last one arrives, and which one that is."""
     ready, operand = np.zeros_like(issued), np.full_like(issued, NONE)
     for place, uop in enumerate(program.uops):
         for number, wait in enumerate(uop.waits):
@@ -184,15 +186,16 @@ def _stalls(
     """`stall` and `oldest`: the state of the scheduler in the cycle before a µop was dispatched."""
     stall, oldest = np.full(issued.size, DispatchStall.NOTHING), np.full(issued.size, NONE)
     has_port = np.array([uop.ports != 0 for uop in program.uops])
-    queued_before = np.cumsum([0, *np.tile(has_port, len(issued))])
+    queued_before = np.cumsum([0, *np.tile(has_port, len(issued))])  # µops with a port before each µop
     issue_cycles = np.sort(issued[:, has_port], axis=None)
-    all_issued_by = np.maximum.accumulate(issued.ravel())
+    all_issued_by = np.maximum.accumulate(issued.ravel())  # when it and all earlier µops had issued
     interval = round(program.interval * INTERVAL_PARTS)
     for uop in _stalled_uops(program, dispatched):
         cycle = int(dispatched.flat[uop]) - 1
         iteration, place = divmod(uop, len(program.uops))
-        first = int(np.searchsorted(all_issued_by, cycle, "right"))
+        first = int(np.searchsorted(all_issued_by, cycle, "right"))  # the oldest that had not issued
         waiting = queued_before[uop] - np.searchsorted(issue_cycles, cycle, "right")
+        # In the order in which the kernel's `_dispatch` tests them; what remains is a full queue.
         if uop - first >= policy.window:
             stall[uop], oldest[uop] = DispatchStall.WINDOW, first
         elif place == 0 and cycle * INTERVAL_PARTS < iteration * interval:
@@ -243,6 +246,7 @@ def _delays(
 
 
 def _retired(program: SimulatedProgram, done: Int64s) -> Int64s:
+    """The cycle in which each µop retires: in order, at most `width` slots per cycle, once it is done."""
     slots = [uop.slots for uop in program.uops]
     retired: list[int] = []
     cycle, budget = 0, program.width

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-PER_SECOND = 20.0
-BURST = 100.0
+PER_SECOND = 20.0  # messages
+BURST = 100.0  # messages
 
 
 class Allowance:
-    """Token bucket of `BURST` messages, refilled by `PER_SECOND` per second. Callers count unsolicited ones
-    only.
+    """Token bucket of `BURST` messages, refilled by `PER_SECOND` per second.
+
+    Callers count unsolicited messages only.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from inference.agent.reading import Json
 
-_ARM = 0x41
+_ARM = 0x41  # the implementer's number in MIDR_EL1
 
 _IMPLEMENTERS = {
     _ARM: "ARM", 0x42: "Broadcom", 0x43: "Cavium", 0x46: "Fujitsu", 0x48: "HiSilicon", 0x4E: "NVIDIA",

@@ -24,15 +24,15 @@ REGISTERS = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".spli
 COUNTERS = REGISTERS[1:]
 """Those that can count iterations: rax is set to 0, for the flags, after the counter has got its value."""
 
-PAGE = 4096
+PAGE = 4096  # bytes
 
 # Where things are in the state, in bytes from its beginning.
 LOW, HIGH, ESCAPE, LEFT, REASON, ADDRESS, SOURCE, NEXT, STACK, COUNTER = range(0, 80, 8)
 CONTROL, OUR_CONTROL, VECTOR, PATTERN, NO_ACTION = 80, 84, 88, 96, 128
-STATE_BYTES = 160
+STATE_BYTES = 160  # of all of these places
 
 _DAZ_FTZ = 0x9FC0
-_LINE = 64
+_LINE = 64  # bytes of a cache line
 _NOP = b"\x90"
 _SAVE = bytes.fromhex("53 55 4154 4155 4156 4157")  # push rbx, rbp, r12 to r15
 _RESTORE = bytes.fromhex("415f 415e 415d 415c 5d 5b")
@@ -46,6 +46,7 @@ _FPU_FILL = {
     "mmx": b"".join(bytes([0x0F, 0x6F, 0x40 | number << 3, VECTOR]) for number in range(8)),
 }
 """By what a frame says of the registers that x87 and MMX share."""
+
 _FENCE = bytes.fromhex("0faee8")  # lfence
 _UPWARDS = b"\xfc"  # cld
 _ESCAPE_BYTES = 14  # of the instructions that say where to go on when a block is broken off

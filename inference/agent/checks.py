@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from inference.agent.protocol import BatchItem
 
-COPIES = 120
+COPIES = 120  # of an instruction in a loop body: enough that the loop's own branch does not matter
 TOLERANCE = 0.04
 """Relative deviation from the true time up to which a block counts as undisturbed."""
 
@@ -35,8 +35,8 @@ def item(name: str, instructions: Sequence[bytes]) -> BatchItem:
     )
 
 
-_HISTORY_LENGTH = 40
-_MIN_ANSWERS = 5
+_HISTORY_LENGTH = 40  # last answers of a check that count
+_MIN_ANSWERS = 5  # before anything is concluded from them
 
 
 @dataclass

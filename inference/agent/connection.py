@@ -14,9 +14,9 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 from inference.agent.protocol import MAX_MESSAGE_BYTES
 
 PATH = "ws/agent/"
-_NOT_ADMITTED = (401, 403)
-_OPEN_SECONDS = 10.0
-_CLOSE_SECONDS = 1.0
+_NOT_ADMITTED = (401, 403)  # HTTP states of a wrong token and of a missing permission
+_OPEN_SECONDS = 10.0  # for the handshake
+_CLOSE_SECONDS = 1.0  # that the site may take to confirm
 
 
 class ConnectionLostError(Exception):

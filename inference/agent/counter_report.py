@@ -17,7 +17,7 @@ from inference.agent.reading import Json
 MAX_CYCLES = 1e9
 """Of one copy of an experiment: a large part of a second."""
 
-_MAX_WORD_LENGTH = 500
+_MAX_WORD_LENGTH = 500  # characters of a name or an error that come from another process
 
 
 class CounterReportError(ValueError):

@@ -31,12 +31,12 @@ ENABLE, DISABLE = 0x2400, 0x2401
 """The ioctl requests that a measuring process makes."""
 
 _CALL = {"x86_64": 298, "aarch64": 241}
-_HARDWARE, _RAW, _SOFTWARE = 0, 4, 1
+_HARDWARE, _RAW, _SOFTWARE = 0, 4, 1  # types of perf_event_attr (PERF_TYPE_…)
 _GROUP = 3  # events at a time, beside which the kernel may keep one for itself
-_REPETITIONS = 3
+_REPETITIONS = 3  # of each count, of which the median counts
 _TRUSTED = 0.02  # deviation from a known number
 _TOTAL_TIMES = 0b11  # in what is read: how long the event was wanted, and how long it was counted
-_DISABLED, _NO_KERNEL, _NO_HYPERVISOR = 1 << 0, 1 << 5, 1 << 6
+_DISABLED, _NO_KERNEL, _NO_HYPERVISOR = 1 << 0, 1 << 5, 1 << 6  # flags of perf_event_attr
 _ATTRIBUTES = struct.Struct("<IIQQQQQ16x")  # type size config period sampled read-format flags
 _READING = struct.Struct("<QQQ")
 
@@ -68,13 +68,13 @@ _GENERIC = (CounterEvent(CYCLES, _HARDWARE, 0), CounterEvent(INSTRUCTIONS, _HARD
 TASK_CLOCK = CounterEvent("nanoseconds", _SOFTWARE, 1)
 """Available on every kernel: used to test whether counting works."""
 
-_INTEL_UOPS = CounterEvent(UOPS, _RAW, 0x01B1)
+_INTEL_UOPS = CounterEvent(UOPS, _RAW, 0x01B1)  # raw events: unit mask, then number of the event
 _HASWELL_UOPS = CounterEvent(UOPS, _RAW, 0x02B1)
 _AMD_UOPS = CounterEvent(UOPS, _RAW, 0x00C1)
 _SIX_PORTS = {"port 0": 0x01, "port 1": 0x02, "port 2": 0x0C, "port 3": 0x30, "port 4": 0x40, "port 5": 0x80}
 _EIGHT_PORTS = {f"port {port}": 1 << port for port in range(8)}
 
-_SANDY_BRIDGE = frozenset({0x2A, 0x2D, 0x3A, 0x3E})
+_SANDY_BRIDGE = frozenset({0x2A, 0x2D, 0x3A, 0x3E})  # models, Ivy Bridge included
 _HASWELL = frozenset({0x3C, 0x3F, 0x45, 0x46})
 _BROADWELL_TO_COMET_LAKE = frozenset({0x3D, 0x47, 0x4F, 0x56, 0x4E, 0x5E, 0x55, 0x8E, 0x9E, 0xA5, 0xA6})
 

@@ -22,7 +22,7 @@ from inference.agent.priority import set_niceness
 from inference.agent.sandbox import become, die_with_parent
 
 SPAWN = b"spawn"
-_LARGEST = 4096
+_LARGEST = 4096  # bytes of a request
 
 
 def start(

@@ -40,15 +40,15 @@ _ROUNDS = 3  # of repetitions at most, the later ones for what is still doubtful
 _CONSISTENT = 0.01  # of a time: what it may have more beside its iterations than that of the chain
 _CONFIRMED = 0.002  # of a time: what lies that near to the least confirms it
 _ATTEMPTS_PER_CLOCK = 8  # the clock may have changed since the chain was timed
-_CODE_BYTES = 64 * 1024
+_CODE_BYTES = 64 * 1024  # for the functions that are timed
 _CODE_SLOT = 128  # between functions: no cache line, nor the one prefetched with it, is shared
-_MAX_BODY_BYTES = 16 * 1024
-_CALIBRATION_NS = 5_000
+_MAX_BODY_BYTES = 16 * 1024  # of a loop body
+_CALIBRATION_NS = 5_000  # that the loop takes at least by which its speed is estimated
 _CALIBRATION_RUNS = (
     8  # of which the fastest counts: a disturbed one would make for samples that are too short
 )
 _CALLS = 20  # before each experiment, to see what a call takes
-_MAX_ITERATIONS = 1 << 20
+_MAX_ITERATIONS = 1 << 20  # of that loop
 
 
 class HarnessError(ValueError):

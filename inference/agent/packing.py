@@ -16,13 +16,14 @@ from pathlib import Path, PurePath
 
 import inference
 
-OLDEST_PYTHON = (3, 11)
+OLDEST_PYTHON = (3, 11)  # that can run the agent
 _SHEBANG = b"#!/usr/bin/env python3\n"
 _LIBRARY = "websockets"
 _UNUSED = {"legacy", "sync", "trio", "cli.py", "__main__.py", "server.py", "router.py"}
 """Parts of the library that an asyncio client does not load."""
+
 _MOMENT = (1980, 1, 1, 0, 0, 0)  # the first that the format knows
-_READABLE = 0o100644 << 16
+_READABLE = 0o100644 << 16  # a file's mode, in the place where zip archives have it
 _BUILDER = "packing.py"
 _OF_THE_SANDBOX = ("__init__.py", "call_filter.py", "kernel.py", "system_calls.py")
 

@@ -23,16 +23,16 @@ from inference.agent.block_frame import ADDRESS, NEXT, PAGE, REASON, STATE_BYTES
 from inference.agent.code_pages import CodePagesError, Function, GuardedPages, function_at
 from inference.agent.protocol import Frame
 
-CODE_BYTES = 64 * 1024
+CODE_BYTES = 64 * 1024  # for a block and its frame
 MAX_PAGES = 16384
 """Each is a mapping of its own, of which a process may have 65,530."""
 
-_FIRST_PLACE = 0x20_0000_0000
-_PLACES = 64
-_BETWEEN_PLACES = 0x1_0000_0000
+_FIRST_PLACE = 0x20_0000_0000  # the first address that is tried for a block's state
+_PLACES = 64  # addresses that are tried
+_BETWEEN_PLACES = 0x1_0000_0000  # bytes
 _CODE_OFFSET = 0x6000_0000  # from the state: farther than operands relative to rip reach in practice
 _NO_REPLACE = 0x100000  # MAP_FIXED_NOREPLACE
-_SIGNAL_STACK = 64 * 1024
+_SIGNAL_STACK = 64 * 1024  # bytes
 _ON_STACK = 0x08000000  # SA_ONSTACK
 _WITH_INFO = 0x00000004  # SA_SIGINFO
 
@@ -46,7 +46,7 @@ _libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
 _READ_WRITE = mmap.PROT_READ | mmap.PROT_WRITE
 _ANONYMOUS = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-_FAILED = ctypes.c_void_p(-1).value
+_FAILED = ctypes.c_void_p(-1).value  # MAP_FAILED
 
 # The handler gets (signal, siginfo, context) in rdi, rsi, rdx; rbx is the state, rbp the context.
 _HANDLER = bytes.fromhex(
@@ -99,7 +99,7 @@ _HANDLER = bytes.fromhex(
     "0f05"  # syscall
     "c3"  # ret
 )
-_NOT_ITS_OWN, _TOO_MANY, _NO_ADDRESS, _REFUSED = 1, 2, 3, 4
+_NOT_ITS_OWN, _TOO_MANY, _NO_ADDRESS, _REFUSED = 1, 2, 3, 4  # reasons why the handler of faults gave up
 
 
 class TouchError(Exception):

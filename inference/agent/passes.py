@@ -29,7 +29,7 @@ from inference.agent.targets import native
 _GROUP = 16  # items asked for at once: less than a tenth of a second
 _CHECK_INTERVAL = 2.0  # seconds between timings of all reference blocks
 _CONTENDED_AFTER = 1.0  # seconds without an undisturbed pass, after which the computer counts as contended
-_PAUSE = 0.1
+_PAUSE = 0.1  # seconds between passes while the computer counts as contended
 _ALWAYS_DISTURBED = "something else runs on the same core all the time"
 _MIN_RATED = 4  # results from which a batch has a rate: of few, most of the time is overhead
 _LOSSES = 3  # of processes in a row that were not an item's fault
@@ -130,8 +130,10 @@ class LocalHarness:
         return results
 
     async def _settle(self, batch: Batch, candidates: Sequence[SettlingItem], progress: Progress) -> str:
-        """Time passes until every item is settled or given up; returns why it stopped early, "" if it did
-        not.
+        """Time passes until every item is settled or given up.
+
+        Returns:
+            Why it stopped early, "" if it did not.
         """
         settings = batch.settings
         shuffled = random.Random(batch.seed)  # noqa: S311  an order, not a secret

@@ -17,9 +17,9 @@ from inference.agent.counter_report import CounterReport, CounterReportError
 from inference.agent.fork_server import SPAWN
 from inference.agent.protocol import BatchItem, Frame, Settings
 
-_LINE_LIMIT = 1 << 20
-_START_SECONDS = 20.0
-_DEATH_SECONDS = 5.0
+_LINE_LIMIT = 1 << 20  # bytes of a message
+_START_SECONDS = 20.0  # until a started process must answer
+_DEATH_SECONDS = 5.0  # until a killed process must be gone
 _STARVED = 6  # timeouts that a process may wait for a processor
 
 _DEATHS = {

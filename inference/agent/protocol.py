@@ -41,13 +41,14 @@ from inference.agent.reading import (
     text_of,
 )
 
-PROTOCOL = 1
-MAX_MESSAGE_BYTES = 4 * 2**20
+PROTOCOL = 1  # raised with every incompatible change
+MAX_MESSAGE_BYTES = 4 * 2**20  # a batch of the longest blocks has less
 NO_ENTRY, TRY_AGAIN = 4401, 4503
 """Codes with which the server closes: the token lets nobody in; later it may."""
 
 MAX_VALUES = 200_000
 """Values and keys of a message: those of `MAX_ITEMS` results with `MAX_COUNTERS` counters."""
+
 MAX_ITEMS = 512
 """Experiments in one batch."""
 
@@ -172,8 +173,10 @@ class BatchItem:
     latency_bound: bool = False
 
     def as_json(self) -> Json:
-        """A JSON object of the fields, the code in base64; `latency_bound` only where it is, which older
-        agents do not know."""
+        """A JSON object of the fields, the code in base64.
+
+        `latency_bound` only where it is, as older agents do not know it.
+        """
         code = base64.b64encode(self.code).decode()
         content = {**vars(self), "code": code, "terms": [list(term) for term in self.terms]}
         if not self.latency_bound:

@@ -22,7 +22,7 @@ from inference.sandbox.system_calls import MACHINES, number_of, numbers_of
 MEMORY_BYTES = 1 << 30
 """Bytes of memory that foreign code may use in addition to those of its process."""
 
-_STATUS_BYTES = 1 << 16
+_STATUS_BYTES = 1 << 16  # at most, of what the confined process reports about itself
 _STORE_BYPASS = "Speculation_Store_Bypass:"
 _ADDRESSES, _DATA = 0, 5  # in /proc/self/statm
 

@@ -27,12 +27,12 @@ from inference.agent.reading import Json, ProtocolError
 
 log = logging.getLogger("pmweb-agent")
 
-_FIRST_PAUSE = 0.2
-_MAX_PAUSE = 10.0
-_BEAT_SECONDS = 2.0
-_MIN_BEAT, _MAX_BEAT = 0.01, 60.0
-_HELLO_SECONDS = 15.0
-_MAX_WORD_LENGTH = 500
+_FIRST_PAUSE = 0.2  # seconds before the agent connects again; doubled each time
+_MAX_PAUSE = 10.0  # seconds
+_BEAT_SECONDS = 2.0  # between heartbeats, unless the site asks for another interval
+_MIN_BEAT, _MAX_BEAT = 0.01, 60.0  # seconds, whatever the site asks for
+_HELLO_SECONDS = 15.0  # until the site must answer the agent's first message
+_MAX_WORD_LENGTH = 500  # characters of the site's text that the terminal shows
 
 
 class AgentRefusedError(Exception):

@@ -10,6 +10,7 @@ from inference.agent.protocol import BatchItem, Result, Settings
 
 KILLS = 3
 """How often an item's process may be killed from outside before the item itself is blamed."""
+
 _RELATIVE_TOLERANCE = 0.005  # of slow experiments, where the absolute one asks for too much
 
 

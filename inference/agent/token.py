@@ -24,7 +24,7 @@ HELP = (
     f"file with the token that the site showed when the machine was added; {STANDARD_INPUT}: standard input"
 )
 
-_MAX_LENGTH = 4096
+_MAX_LENGTH = 4096  # characters
 
 log = logging.getLogger("pmweb-agent")
 
@@ -82,8 +82,10 @@ def without_token(arguments: Sequence[str]) -> list[str]:
 
 
 def read(path: str) -> str:
-    """The token in the first line of a file or of standard input, where a terminal prompts. Raises
-    `TokenError`.
+    """The token in the first line of a file or of standard input, where a terminal prompts.
+
+    Raises:
+        TokenError: There is none, or it is malformed.
     """
     if path == STANDARD_INPUT:
         return _token(_from_standard_input(), "the standard input")

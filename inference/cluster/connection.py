@@ -55,7 +55,7 @@ def condition(address: str) -> str:
     return "; ".join([used, *(f"{worker} is not used: it {why}" for worker, why in crew.refused.items())])
 
 
-CONNECT_SECONDS = 5.0
+CONNECT_SECONDS = 5.0  # until a scheduler counts as unreachable
 
 ANSWER_SECONDS = 30.0
 """Time limit for answers of scheduler and workers, results of tasks included."""
@@ -64,6 +64,7 @@ _LOGGERS = ("distributed", "distributed.client", "distributed.gc", "distributed.
 _DASK_ERRORS = (OSError, ValueError, TypeError, RuntimeError, KeyError, ImportError, CancelledError)
 """Exceptions of Dask for invalid addresses, unreachable or slow schedulers, keys that do not match
 certificates, and results lost with their scheduler."""
+
 Answer = TypeVar("Answer")
 
 

@@ -24,8 +24,9 @@ RETRY_INTERVAL = 60.0
 
 
 class DaskExecutor:
-    """Executes tasks on workers of the Dask scheduler at `address`, and those that these do not on
-    `fallback`.
+    """Executes tasks on workers of a Dask scheduler, and those that fail there on `fallback`.
+
+    `address`: that of the scheduler.
 
     Results do not depend on where a task is executed. So failing workers, an unreachable scheduler, and
     workers of another version cost time and cause a warning, but no error.

@@ -29,6 +29,7 @@ from inference.sandbox import confinement
 
 READ_VARIABLE = "PMWEB_TOOL_DIRECTORIES"
 """Environment variable: further directories that every tool may read, separated by colons."""
+
 WRITE_VARIABLE = "PMWEB_TOOL_CACHES"
 """Environment variable: directories that every tool may change, separated by colons."""
 
@@ -41,12 +42,14 @@ _SHARED_DIRECTORIES = frozenset(
     )
 )
 """Directories whose contents belong to different programs, and so to no single installation."""
+
 _SOURCES = Path(inference.__file__).resolve().parents[1]
 """The site's own checkout."""
+
 _STANDARD_STREAMS = ("/dev/stdin", "/dev/stdout", "/dev/stderr")
 _OPEN_TO_ALL = {*confinement.COMMON_FILES, *confinement.DEVICES, *_STANDARD_STREAMS} - {"/proc/self"}
 
-_SHEBANG_BYTES = 256
+_SHEBANG_BYTES = 256  # of a script's first line: the kernel reads no more
 _SEPARATORS = re.compile(r"[=,:;]")
 
 
@@ -94,8 +97,11 @@ def _without_private(paths: tuple[str, ...], _shielded: tuple[Path, ...]) -> tup
 
 
 def operator_read_directories() -> tuple[str, ...]:
-    """The directories that the operator opens to every tool. Raises `CannotStartError` for one with private
-    files."""
+    """The directories that the operator opens to every tool.
+
+    Raises:
+        CannotStartError: One of them has private files.
+    """
     return _directories_in_variable(READ_VARIABLE)
 
 

@@ -32,7 +32,7 @@ _SOURCE_ROOT = str(Path(inference.__file__).parent.parent)
 _STARTER_SCRIPT = (
     f"import sys; sys.path.append({_SOURCE_ROOT!r}); from inference.sandbox.starter import main; main()"
 )
-_START_SECONDS = 30.0
+_START_SECONDS = 30.0  # until a program must have been started or refused
 
 
 @dataclass

@@ -44,8 +44,7 @@ def private_ancestor(path: Path) -> Path | None:
 
 
 def private_descendant(directory: Path) -> Path | None:
-    """A private place or home inside a directory without links; None where the directory may be opened
-    completely."""
+    """A private place or home inside a directory without links; None where all of it may be opened."""
     return next((place for place in (*_private_places(), *_homes()) if place.is_relative_to(directory)), None)
 
 

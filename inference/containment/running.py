@@ -150,7 +150,7 @@ def _memory_files(stdin: bytes) -> Iterator[tuple[int, int, int]]:
 
 logger = logging.getLogger(__name__)
 
-_ONLY_OWNER = 0o700
+_ONLY_OWNER = 0o700  # mode of a directory
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 

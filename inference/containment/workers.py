@@ -15,7 +15,7 @@ from inference.containment.access import FileAccess, access_of
 from inference.containment.limits import Limits, WorkerError, WorkerSlowError
 from inference.containment.running import make_scratch, program_environment, remove_scratch
 
-_END_SECONDS = 10.0
+_END_SECONDS = 10.0  # that an ended worker may take to be gone
 _TICKS = os.sysconf("SC_CLK_TCK")
 _CPU_FIELDS = slice(11, 13)
 """User and system time in /proc/PID/stat, in clock ticks; counted behind the program's name."""
@@ -111,8 +111,7 @@ class LineWorker:
         os.set_blocking(self._input, False)
 
     def _extend_cpu_limit(self, seconds: float) -> None:
-        """Raise its limit of CPU time to what it has used so far plus twice the time of this answer, in
-        seconds."""
+        """Raise its CPU time limit to the time used so far plus twice this answer's, in seconds."""
         assert self._program is not None
         pid = self._program.pid
         with contextlib.suppress(OSError, ValueError):  # it has ended: the question will find out

@@ -22,19 +22,19 @@ NUMBER, CONVENTION = 0, 4
 CONVENTIONS = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 """The kernel's number for the calling convention, by machine."""
 
-ALLOW = 0x7FFF0000
+ALLOW = 0x7FFF0000  # answers of a filter (SECCOMP_RET_…), with an error number in the low bits
 KILL = 0x80000000
 REFUSE = 0x00050000 | errno.EPERM
 UNKNOWN = 0x00050000 | errno.ENOSYS
 UNSUPPORTED = 0x00050000 | errno.EOPNOTSUPP
 NO_TERMINAL = 0x00050000 | errno.ENOTTY
 
-_PR_SET_SECCOMP = 22
+_PR_SET_SECCOMP = 22  # constants of linux/prctl.h and linux/seccomp.h
 _SECCOMP_MODE_FILTER = 2
 _SET_MODE_FILTER = 1
 _SPEC_ALLOW = 4
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _ANSWER = 0x20, 0x15, 0x35, 0x45, 0x06
-_FARTHEST = 255
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _ANSWER = 0x20, 0x15, 0x35, 0x45, 0x06  # operation codes of classic BPF
+_FARTHEST = 255  # instructions that a jump can skip
 
 
 class FilterInstruction(NamedTuple):

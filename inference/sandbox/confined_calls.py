@@ -57,7 +57,8 @@ UNSUPPORTED = "fallocate"
 
 TRUNCATING = "truncate"
 """Refused where Landlock does not handle it; `ftruncate` needs a file that was opened for writing."""
-LANDLOCK_TRUNCATES = 3
+
+LANDLOCK_TRUNCATES = 3  # the version from which on Landlock restricts truncation
 
 BY_PATH = (
     "rename renameat renameat2 unlink unlinkat rmdir link linkat symlink symlinkat mkdir mkdirat mknod "
@@ -79,7 +80,8 @@ PROCESS_FIRST = (
 SIGNALS = "kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo"
 """Likewise, where Landlock does not restrict signals. A forked process differs from `pid`: signals to it
 fail."""
-LANDLOCK_BOUNDS_SIGNALS = 6
+
+LANDLOCK_BOUNDS_SIGNALS = 6  # the version from which on Landlock restricts signals
 
 _NEW_NAMESPACES = 0x7E020000  # flags of `clone`
 _SET_ID = stat.S_ISUID | stat.S_ISGID
@@ -97,6 +99,7 @@ _FCNTL = {
     "F_GET_SEALS": 1034,
 }
 """All that a program may do to a descriptor: no leases, no watches, no signals to other processes."""
+
 _LOCKING = {
     "F_GETLK": 5,
     "F_SETLK": 6,
@@ -106,6 +109,7 @@ _LOCKING = {
     "F_OFD_SETLKW": 38,
 }
 """Allowed with Landlock, which restricts the files that can be opened."""
+
 _IOCTL = {
     "TCGETS": 0x5401,
     "TIOCGPGRP": 0x540F,
@@ -190,8 +194,9 @@ def filter_program(machine: str, pid: int, landlock: int, *, mounts: bool) -> by
 
 
 def _checks_of_opening(label: str, flags: int, landlock: int) -> list[FilterInstruction]:
-    """Refuses new files with a set-user-ID bit, and read-only opening that truncates, which old Landlocks
-    allow.
+    """Refuses new files with a set-user-ID bit, and read-only opening that truncates.
+
+    Old versions of Landlock allow the latter.
 
     `flags`: the index of the argument with the flags; the next argument is the mode.
     """

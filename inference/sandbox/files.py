@@ -24,17 +24,19 @@ from inference.sandbox import kernel
 from inference.sandbox.system_calls import number_of
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446  # the same numbers on every machine
-_ASK_VERSION = 1
-_BENEATH = 1
+_ASK_VERSION = 1  # LANDLOCK_CREATE_RULESET_VERSION
+_BENEATH = 1  # LANDLOCK_RULE_PATH_BENEATH
 
-_EXECUTE, _WRITE, _READ, _LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3
-_FIRST_RIGHTS = (1 << 13) - 1
+_EXECUTE, _WRITE, _READ, _LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3  # rights of linux/landlock.h
+_FIRST_RIGHTS = (1 << 13) - 1  # all of version 1
 _REFER, _TRUNCATE, _DEVICES = 1 << 13, 1 << 14, 1 << 15
 _FILE_RIGHTS = _EXECUTE | _WRITE | _READ | _TRUNCATE | _DEVICES
-_TCP = 0b11
+_TCP = 0b11  # binding and connecting
 _SCOPES = 0b11  # abstract sockets, signals
 _RIGHTS_SINCE = ((1, _FIRST_RIGHTS), (2, _REFER), (3, _TRUNCATE), (5, _DEVICES))
-_TCP_SINCE, _SCOPES_SINCE = 4, 6
+"""(version of Landlock, the rights that it added)."""
+
+_TCP_SINCE, _SCOPES_SINCE = 4, 6  # versions of Landlock
 
 
 @cache

@@ -16,7 +16,9 @@ from pathlib import Path
 from inference.sandbox.system_calls import number_of
 
 _NEW_USER, _NEW_NETWORK, _NEW_IPC, _NEW_NAMES = 0x10000000, 0x40000000, 0x08000000, 0x04000000
-_NEW_MOUNTS = 0x00020000
+"""Flags of unshare (CLONE_NEW…)."""
+
+_NEW_MOUNTS = 0x00020000  # CLONE_NEWNS
 
 
 def enter_namespaces() -> None:

@@ -38,15 +38,19 @@ SYNCHRONISE = bytes.fromhex(
 )
 
 MEMORY, COUNTER = 27, 28
-_SCRATCH = 9
+_SCRATCH = 9  # register x9, which a function need not preserve
 _ITERATIONS, _MEMORY = 0, 1  # the arguments
 _SAVED_PAIRS = ((29, 30), (19, 20), (21, 22), (23, 24), (25, 26), (27, 28))
+"""General-purpose registers that a function preserves."""
+
 _SAVED_VECTORS = ((8, 9), (10, 11), (12, 13), (14, 15))
+"""Vector registers whose low half a function preserves."""
+
 _CONTROL = 16 * (len(_SAVED_PAIRS) + len(_SAVED_VECTORS))  # where FPCR is kept on the stack
-_STACK = _CONTROL + 16
-_FLUSH_TO_ZERO = 24
-_VECTORS = 32
-_LINE = 64
+_STACK = _CONTROL + 16  # bytes of the frame, a multiple of 16
+_FLUSH_TO_ZERO = 24  # bit of FPCR: denormal numbers would take extra cycles
+_VECTORS = 32  # registers
+_LINE = 64  # bytes of a cache line
 _UNTOUCHABLE = {18, words.SP}
 
 
@@ -117,9 +121,9 @@ def _number(name: str) -> int:
     return number
 
 
-_TARGETS = (0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
-_SOURCE = 1
-_TARGET_VECTORS = tuple(range(2, 26))
+_TARGETS = (0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)  # registers of the reference blocks, written in turn
+_SOURCE = 1  # a register that they only read
+_TARGET_VECTORS = tuple(range(2, 26))  # the same of vector registers; 0 and 1 are only read
 
 ADDITIONS = ReferenceBlock(
     "additions",

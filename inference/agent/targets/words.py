@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-SP = 31
+SP = 31  # the register number that means the stack pointer in these instructions
 NOP = 0xD503201F
 RET = 0xD65F03C0
 MRS_X9_FPCR = 0xD53B4409

@@ -34,8 +34,8 @@ _SAVED = ("rbx", "rbp", "r12", "r13", "r14", "r15")
 _ITERATIONS, _MEMORY = "rdi", "rsi"  # the arguments
 _DAZ_FTZ = 0x9FC0  # the default control word with both bits
 _VECTOR_COUNT = 16
-_LINE = 64
-_BRANCH_WINDOW = 32
+_LINE = 64  # bytes of a cache line
+_BRANCH_WINDOW = 32  # bytes; the loop's closing jump stays within one window
 _NOP = b"\x90"
 STACK = 24  # keeps the stack aligned to 16 bytes, with room for two control words and a pattern
 
@@ -125,6 +125,7 @@ def _decrement(name: str) -> bytes:
 _TARGETS = (0, 1, 2, 6, 7, 8, 9, 10, 11, 12)  # rax rcx rdx rsi rdi r8 … r12
 _SOURCE = 3  # rbx
 _VECTORS = (0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13)
+"""Registers that the reference block writes in turn; 6 and 7 are only read."""
 
 
 def _addition(k: int) -> bytes:

@@ -18,7 +18,7 @@ _FPU = {
     # fninit; seven times fld qword ptr [rsp+8]; fld1; fninit
     "x87": (b"\xdb\xe3" + 7 * (b"\xdd\x44" + _AT_PATTERN) + b"\xd9\xe8", b"\xdb\xe3"),
 }
-MASK_BITS = (0, 16, 64)
+MASK_BITS = (0, 16, 64)  # of mask registers: none, of AVX-512F alone, with AVX-512BW
 _VECTOR = re.compile(r"xmm([0-9]|1[0-5])")
 
 

@@ -16,6 +16,7 @@ from typing import Protocol
 
 COPIES = 4
 """Copies of the block behind the instructions that cut its carriers."""
+
 NOPS_PER_BLOCK = 4
 """NOPs added to so many copies: they only need issue slots."""
 
@@ -40,8 +41,9 @@ class CarrierKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """A register or place in memory that a block writes, or flags that it reads or writes; `name` is for
-    readers.
+    """A register or place in memory that a block writes, or flags that it reads or writes.
+
+    `name` is for readers.
 
     `instructions`: indices of the writers, from 0; empty for flags that are only read, which some processors
     take to be written by a shift by 0.

@@ -233,8 +233,9 @@ def moves_of(block: Block) -> tuple[str, ...]:
 
 
 def fused_places(block: Block, fused: Collection[str]) -> frozenset[int]:
-    """The places of instructions that share the slot of the one behind them on a core that fuses these
-    pairs, named as by `pairs_of` and `moves_of`.
+    """The places of instructions that share the slot of the next one on a core that fuses these pairs.
+
+    Pairs are named as by `pairs_of` and `moves_of`.
     """
     return access_reader(block.isa).fused_places(block, fused)
 

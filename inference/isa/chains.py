@@ -19,8 +19,7 @@ class NoChainError(Exception):
 
 @dataclass(frozen=True, slots=True, order=True)
 class ChainLink:
-    """The way through one instruction of a chain, from a source operand of its scheme to a destination
-    operand.
+    """The way through one instruction of a chain, from a source operand to a destination operand.
 
     Operands are named by their position in the scheme's text, from "1"; parts of memory operands as "2
     address" or "2 data"; implicit operands by their register, "flags" or "mask". `values`: the name of the
@@ -89,8 +88,9 @@ class DependencyChain:
 
 @dataclass(frozen=True, slots=True)
 class PairChains:
-    """The chains that measure a link's latency. If not `isolated` they only bound sums, and `why` gives the
-    reason.
+    """The chains that measure a link's latency.
+
+    If not `isolated` they only bound sums, and `why` gives the reason.
 
     Without chains, `why` is the reason that it cannot be measured. `classes`: of values with chains of their
     own; () where values make no difference. Of immediates the first class is the usual one.
@@ -132,18 +132,25 @@ SAME_LINE, LINES_IN_TURN = "one cache line", "two cache lines in turn"
 HALVES_IN_TURN = "two halves of one cache line in turn"
 THREE_THEN_OTHER = "three times one line, then another"
 """Addresses of stores alone."""
+
 SAME_WORD = "one word"
 """The address of loads alone."""
+
 PARTIAL_STORE = "a part, then the whole"
 """A store and a wider load, without waiting for the previous load."""
+
 OTHER_PAGE = "what was stored, by an address on another page of the same memory"
 """A store and a load of the same memory by another page, without waiting for the previous load."""
+
 PREDICTED_ADDRESS = "what was stored, by an address that the load before gave"
 """A load whose address the previous load gives: it would wait, unless the core predicts the value."""
+
 AFTER_POP = "the stack pointer, behind a pop"
 """A subtraction from the stack pointer that undoes a pop."""
+
 POPS, PUSHES = "the stack, by pops that go on", "the stack, by pushes that go on"
 """Loads or stores by the stack pointer, which each instruction moves."""
+
 POP_AND_LOAD = "the stack, by a pop that goes on, beside another load"
 """Two loads, one of them by the stack pointer."""
 
@@ -165,7 +172,8 @@ class MemoryCondition(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MemoryChain:
-    """A chain through memory: loads alone, or a store whose value a load reads, with connectors in between.
+    """A chain through memory: loads alone, or a store whose value a load reads, with connectors.
+
     Or no chain: independent loads or stores, or a load that is wider than the store before it.
 
     Attributes:
@@ -198,7 +206,7 @@ class ChainMixer(Protocol):
         """The chain with so many independent instructions; None unless it is a single instruction."""
 
 
-BITS = 64
+BITS = 64  # of a general-purpose register
 
 
 @dataclass(frozen=True, slots=True)

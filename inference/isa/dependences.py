@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
-PAGE_BYTES = 4096
+PAGE_BYTES = 4096  # of a page, within which places of different accesses are compared
 CODE = "code"
 """The location that stands for the instruction pointer."""
+
 STACK = (("stack", 1),)
 """The address register of `push` and `pop`, which they move."""
 

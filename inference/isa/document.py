@@ -19,13 +19,14 @@ from inference.agent.reading import read_json
 from inference.isa.scheme import Access, Operand, OperandKind, Scheme, memory_use
 
 FORMAT = "pmweb-instruction-set"
-VERSION = 1
-MAX_SCHEMES = 50_000
-MAX_BYTES = 64 * 2**20
+VERSION = 1  # of the format
+MAX_SCHEMES = 50_000  # of a document
+MAX_BYTES = 64 * 2**20  # of a document
 MAX_VALUES = 3_000_000
 """Values and keys: fields of `MAX_SCHEMES` schemes."""
-MAX_TEXT = 200
-MAX_WIDTH = 32_767
+
+MAX_TEXT = 200  # characters
+MAX_WIDTH = 32_767  # bits of an operand: what a column of the database holds
 
 _KINDS = get_args(OperandKind)
 _ACCESSES = ("R", "W", "RW")

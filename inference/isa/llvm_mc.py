@@ -26,13 +26,15 @@ from inference.containment import (
 PROGRAM = "llvm-mc"
 LIMITS = Limits(seconds=10.0, memory=1024, output=64, processes=1, open_files=32)
 """Limits of one call; a hundred thousand instructions take less than a second."""
+
 LINES_PER_SECOND = 2000
 """Calls with more lines get more time."""
+
 MAX_TEXT = 32 << 20
 """Bytes per call."""
 
-_NEWEST = 30
-_OLDEST = 11
+_NEWEST = 30  # release whose program is looked for by its name, before it exists
+_OLDEST = 11  # release that writes what is read here
 _ERROR = re.compile(r"^<stdin>:(\d+):\d+: error: (.*)$", re.MULTILINE)
 _TEXT = b".text"
 _OPCODE = re.compile(r"<MCInst #\d+ (\w+)")
@@ -86,8 +88,9 @@ def assemble(lines: Sequence[str], triple: str, cpu: str, features: str = "") ->
 
 @dataclass(frozen=True)
 class LlvmInstruction:
-    """An instruction in LLVM's terms: its `opcode`, and (kind, text) of each operand, such as `("Imm",
-    "64")`.
+    """An instruction in LLVM's terms: its `opcode`, and (kind, text) of each operand.
+
+    An operand is, for instance, `("Imm", "64")`.
 
     Registers are numbers or, in newer releases, names; 0 or "" is no register.
     """

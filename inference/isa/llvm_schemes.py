@@ -36,8 +36,9 @@ def llvm_opcodes(isa: str, texts: Sequence[str]) -> tuple[dict[str, str], str]:
 
 
 def llvm_instructions(isa: str, texts: Sequence[str]) -> tuple[dict[str, str], str]:
-    """({scheme text: an instance in llvm-exegesis's syntax}, the version of llvm-mc), without unknown
-    schemes.
+    """({scheme text: an instance in llvm-exegesis's syntax}, the version of llvm-mc).
+
+    Unknown schemes are left out.
 
     `ADD64rm RAX RAX RSI i_0x1 %noreg i_0x40 %noreg`. One call for all. Raises `AssemblerError` where llvm-mc
     is missing or fails.
@@ -72,6 +73,7 @@ def _line(instruction: LlvmInstruction | None, names: Mapping[str, str]) -> str 
 
 _VARIANT_SUFFIXES = ("_REV", "_alt", "_Int")
 """Suffixes of opcodes for another encoding, or another view by the compiler, of the same instruction."""
+
 _IMMEDIATE = "i_"
 _NONE = "%noreg"
 _ADDRESS_OPERANDS = 5
@@ -132,8 +134,9 @@ class LlvmSchemes:
         return bool(self._schemes_of_opcode(opcode))
 
     def find(self, words: Sequence[str]) -> LlvmScheme | str:
-        """The scheme of an instruction, the plainest of several that LLVM does not distinguish; else the
-        reason.
+        """The scheme of an instruction, the plainest of several that LLVM does not distinguish.
+
+        Where there is none, the reason.
 
         `words`: an opcode, and the operands where known. Operands distinguish conditions and the like, which
         are immediates of one opcode.

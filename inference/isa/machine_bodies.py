@@ -22,12 +22,13 @@ COSTS: dict[Kind, str] = {
 }
 """The cost of each kind, for readers of a measurement that contains it."""
 
-INSTRUCTIONS = 100
+INSTRUCTIONS = 100  # in an unrolled loop body, about
 MIN_BODY_LENGTH, MAX_BODY_LENGTH = 20, 400
 
 WRITTEN_LINES = 20
 """Cache lines that mere writes take turns in: far more than are written within five cycles. The number suits
 bodies of 100 instructions, in which the turns begin again with every iteration."""
+
 MIN_WRITTEN_LINES = 8
 """The choice for cores that are slower with more lines (Zen 5: twice as slow over 13 as over 12)."""
 

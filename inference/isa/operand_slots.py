@@ -202,6 +202,7 @@ class BlockScheme(Protocol):
 BlockSchemeT = TypeVar("BlockSchemeT", bound=BlockScheme)
 FilledInstruction = tuple[tuple[Content, ...], bytes]
 """The contents of an instruction's slots, and its machine code."""
+
 DecodedOperands = tuple[str, tuple[Content, ...], bytes]
 """The text of an instruction's scheme, the contents of its slots, and its bytes."""
 

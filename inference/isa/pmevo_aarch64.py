@@ -18,8 +18,10 @@ _REGISTER_FILES = {"g": "gpr", "f": "fpr"}
 
 _FIXED_SHIFTS = ("lsl8", "lsl12", "lsl16", "lsl24", "msl8")  # of constants: the amount belongs to the scheme
 _NARROW = tuple(f"imm[{width}]" for width in (12, 6, 5, 3, 4, 8, 16))
+"""Bits of immediate operands that such a number may be, the likeliest first."""
+
 _WIDE = ("imm[mask,64]", "imm[mask,32]", "imm[float]", "imm[bytes]")
-_SIXTEEN_BITS = 65_536
+_SIXTEEN_BITS = 65_536  # larger numbers need an instruction with a wide immediate
 
 CLASSES = {
     "imm": (*_NARROW, *_WIDE),

@@ -50,8 +50,8 @@ IS_VALUES = (
     "x87",
     "avx512",
 )
-MAX_LENGTH = 500
-MAX_TERMS = 30
+MAX_LENGTH = 500  # characters of a query
+MAX_TERMS = 30  # of a query
 MAX_WIDTH = 32_767  # what the database column holds
 
 _TERM = re.compile(

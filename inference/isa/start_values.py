@@ -15,12 +15,12 @@ START = 0x62345600
 """Start value of registers and memory words where they are alike: BHive's choice, moved to an address that no
 process uses."""
 
-_BITS = 64
+_BITS = 64  # of a general-purpose register
 _ALL_BITS = 2**_BITS - 1
-_MAX_DECIMAL = 256
+_MAX_DECIMAL = 256  # larger values are written in hexadecimal digits
 _WORD = 8  # bytes, so that what was aligned still is
 _USUAL_FLOATS = 0x3F8CCCCD3F8CCCCD  # 1.1 as a float, near 0.01 as a double: neither a special value
-_UNIT_FLOATS = 0x3F8000013F800001
+_UNIT_FLOATS = 0x3F8000013F800001  # two single-precision numbers 1.0
 
 
 @dataclass(frozen=True)

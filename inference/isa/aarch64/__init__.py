@@ -31,6 +31,7 @@ DIVISIONS = frozenset(
     )
 )
 """The schemes of a starter set of latencies beside those of throughputs."""
+
 DOCUMENT = Path(__file__).with_name("schemes.json")
 
 

@@ -26,7 +26,7 @@ from inference.isa.machine_bodies import evenly_mixed
 Bank = Literal["general", "vector", "load base", "store base"]
 Role = Literal["R", "W", "RW"]
 
-LINE = 64
+LINE = 64  # bytes of a cache line
 WRITE_REGISTERS = 4
 """Write-only registers, where others are needed as well; twice the longest list of registers, if that is
 more."""
@@ -35,15 +35,15 @@ _FIXED_BASES = 2  # bases that nothing moves, where others are moved
 
 MEMORY, COUNTER = 27, 28
 _GENERAL = tuple(range(18))  # x18 is the platform's
-_LOAD_BASES = (19, 20, 21, 22, 29)
-_STORE_BASES = (23, 24, 25, 26, 30)
+_LOAD_BASES = (19, 20, 21, 22, 29)  # registers that address what is read
+_STORE_BASES = (23, 24, 25, 26, 30)  # registers that address what is written
 _BASES: dict[Bank, tuple[int, ...]] = {"load base": _LOAD_BASES, "store base": _STORE_BASES}
 
 READ_SLOT = LINE
 _NEAR_SLOTS = tuple(range(-4 * LINE, 0, LINE))  # what the shortest displacements reach
 _FAR_SLOTS = tuple(range(2 * LINE, 16 * LINE, LINE))
-_LOAD_AREA = 16 * LINE
-_STORE_AREA = -32 * LINE
+_LOAD_AREA = 16 * LINE  # offset in the memory of a loop, in bytes
+_STORE_AREA = -32 * LINE  # the same, where no load reads
 
 VALUES = {f"x{number}": (16, 32, 48)[number % 3] for number in _GENERAL}
 """As an index, scaled or not, each value keeps an access within a line and within its area."""
@@ -85,9 +85,7 @@ class AArch64Demands:
 
 
 class AArch64Allocator:
-    """Chooses registers and addresses for the operands of one scheme after another, so that no copy waits
-    for another.
-    """
+    """Chooses registers and addresses for operands, scheme by scheme, so that no copy waits for another."""
 
     def __init__(self, copy: Sequence[AArch64Demands]) -> None:
         """`copy`: the schemes of one copy, which is repeated. Raises `AArch64AllocationError`."""

@@ -33,7 +33,7 @@ from inference.isa.machine_bodies import DEFAULTS, CannotMeasureError, Kind, Opt
 from inference.isa.scheme import Operand, Scheme
 
 TRIPLE, CPU, FEATURES = "aarch64", "cortex-a72", "+crc,+crypto"
-INSTRUCTIONS = 100
+INSTRUCTIONS = 100  # in an unrolled loop body, about
 _BYTES = 4  # per instruction
 _FIELD = re.compile(r"\{([a-z]+[0-9]*)\}")
 

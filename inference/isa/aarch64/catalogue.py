@@ -10,7 +10,7 @@ from inference.isa.aarch64 import DIVISIONS, DOCUMENT, by_text, instruction_set
 from inference.isa.microarchitecture import Microarchitecture
 from inference.isa.scheme import Scheme
 
-_ARM = 0x41
+_ARM = 0x41  # the implementer's number in MIDR_EL1
 
 
 def _guide(core: str) -> str:

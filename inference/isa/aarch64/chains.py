@@ -47,10 +47,13 @@ REPEATED = (1, 3)
 """Numbers of connectors in a row: a chain that throughput limits does not grow with them."""
 
 _SCRATCH, _CONSTANT, _LOAD_BASE, _STORE_BASE = 16, 17, 19, 23
-_GENERAL, _VECTORS = range(14), range(30)
+"""Numbers of registers with a fixed use in all chains."""
+
+_GENERAL, _VECTORS = range(14), range(30)  # numbers of registers that links may use
 _LAST_VECTOR = 29
 _CONSTANTS = {"general": (14, 15), "vector": (30, 31)}
 """Registers for zero and for a value; no operand uses them."""
+
 _EXTEND = ChainLink("sxtw GPR[64]:W, GPR[32]:R", "2", "1")
 _EOR_FIRST, _EOR_SECOND = (ChainLink("eor GPR[64]:W, GPR[64]:R, GPR[64]:R", name, "1") for name in "23")
 _AND = ChainLink("and VEC[16B]:W, VEC[16B]:R, VEC[16B]:R", "2", "1")

@@ -68,6 +68,7 @@ def bank_in_words(end: AArch64LinkEnd) -> str:
 
 _DIVIDEND, _DIVISOR = 0x743A9ED744556677, 3
 """With this divisor the quotient has nearly all bits, signed or not."""
+
 _BITS = {"H": 16, "S": 32, "D": 64}
 _VECTOR = re.compile(r"VEC\[\d+([HSD])\]")
 

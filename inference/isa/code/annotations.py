@@ -16,7 +16,7 @@ from inference.isa.code.block import BlockError
 MAX_LATENCY = 10_000
 """Cycles; a miss in all caches takes some hundred."""
 
-_MAX_TEXT_LENGTH = 200
+_MAX_TEXT_LENGTH = 200  # characters of a line that is quoted
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from typing import ClassVar, NamedTuple
 
 from inference.isa.code.control_flow import LOOP, STRAIGHT
 
-_TEXT_LENGTH = 60
-_MAX_NUMBERS = 6
+_TEXT_LENGTH = 60  # characters of a line that is quoted
+_MAX_NUMBERS = 6  # of lines that a message names
 
 
 class BlockError(ValueError):
@@ -82,8 +82,8 @@ class BlockName(NamedTuple):
         return f"{self.isa}:{self.hex}"
 
 
-MAX_BYTES = 4096
-MAX_INSTRUCTIONS = 500
+MAX_BYTES = 4096  # of a basic block
+MAX_INSTRUCTIONS = 500  # of a basic block
 
 LABEL = ".loop"
 """The label of a loop's first instruction."""
@@ -262,9 +262,11 @@ _UNROLLED, _IN_LOOP = 1600, 100
 """Instructions. Unrolled, 800 more than in the shorter code: with fewer, the ends of both count. On a Golden
 Cove a constant's move took 0.17 cycles with 200, and takes the 0.2 of five ALUs; what a Zen 4 has to decode
 took 4 % too little with 800."""
+
 _STORES = 512
 """Stores in the longer code of blocks that store often, and half as many in the shorter one: then the store
 buffer is full (Golden Cove: 112 entries); before, it accepts stores faster than the cache does."""
+
 _INSTRUCTIONS_PER_STORE = 6
 """Blocks with more instructions per store have another bottleneck."""
 

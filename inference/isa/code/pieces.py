@@ -98,7 +98,7 @@ class AssemblyProgram:
     notes: tuple[str, ...] = ()
 
 
-_MAX_NAMES = 6
+_MAX_NAMES = 6  # kinds that a message names
 
 
 def notes_on(programs: Sequence[AssemblyProgram]) -> Iterator[str]:

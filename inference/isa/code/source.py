@@ -40,7 +40,7 @@ def lines_without_drawings(lines: list[str]) -> list[str]:
     return lines if "".join(lines).isascii() else [without_drawings(line) for line in lines]
 
 
-MAX_LINES = 200_000
+MAX_LINES = 200_000  # of a pasted text
 _CONTROL = re.compile("[\0-\x08\x0e-\x1f\x7f\ud800-\udfff]")
 _MARK = re.compile(r"[\"'#;]|//|/\*")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"?')

@@ -17,12 +17,13 @@ _REGISTER_OF_AARCH64 = re.compile(r"[BDHQSVWXbdhqsvwx]\d|\b(?:sp|[wx]zr|SP|[WX]Z
 
 NOT_SUPPORTED = f"this is assembly of {NAME}, and blocks of {NAME} are not supported yet"
 
-_MAX_LINE_LENGTH = 500
-_MAX_LINES = 20_000
+_MAX_LINE_LENGTH = 500  # characters that are looked at
+_MAX_LINES = 20_000  # that are looked at
 _COMMENT = re.compile(r"//|;|/\*|#(?![-+]?\d)")
 _SYMBOL_OF_LISTING = re.compile(r"<[^<>]*>")
 _LEADING_WORD = re.compile(r"[0-9a-f]+:?|0x[0-9a-f]+:?|[\w.$]+:|=>|\d+\.\d+%?|[:|│]")
 """Words before an instruction: addresses, its bytes, labels, shares of samples."""
+
 _X86_REGISTER = re.compile(
     r"%[a-z]|\b(?:ptr|[re](?:[abcd]x|[sd]i|[bsi]p)|r(?:8|9|1[0-5])[dwb]?|[xyz]mm\d+|st\(\d\))\b"
 )

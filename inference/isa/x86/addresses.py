@@ -23,7 +23,8 @@ Parts = tuple[tuple[int, int], ...]
 
 _ITERATIONS = 4
 """The most iterations to interpret: then values have propagated around the loop."""
-_WORD = 8
+
+_WORD = 8  # bytes
 _ALL_BITS = (1 << 64) - 1
 
 

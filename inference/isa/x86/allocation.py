@@ -49,8 +49,8 @@ from inference.isa.x86.register_choices import (
     Role,
 )
 
-WORD = 8
-WINDOW = 4096
+WORD = 8  # bytes
+WINDOW = 4096  # bytes of a loop's memory region
 WRITE_REGISTERS: dict[Bank, int] = {"general": 4, "vector": 4, "mask": 2, "mmx": 2, "x87": 1}
 """Write-only registers of a class, where others are needed as well."""
 
@@ -84,6 +84,7 @@ _ORDERS: dict[Bank, dict[Role, tuple[int, ...]]] = {
     "x87": {"R": (1, 2, 3, 4, 5, 6, 7), "W": (7, 6, 5, 4, 3, 2, 1), "RW": (2, 3, 4, 5, 6, 7, 1)},
 }
 """The order in which families join the sets."""
+
 _MAX_FAMILIES = 32
 
 
@@ -178,9 +179,7 @@ def _most_constrained_first(needed: tuple[set[int], list[RegisterChoice]]) -> in
 
 
 class Allocator:
-    """Chooses registers and addresses for the operands of one scheme after another, so that no copy waits
-    for another.
-    """
+    """Chooses registers and addresses for operands, scheme by scheme, so that no copy waits for another."""
 
     def __init__(self, copy: Iterable[Demands], written_lines: int = WRITTEN_LINES) -> None:
         """`copy`: the schemes of one copy, which is repeated; `written_lines`: lines that mere writes take

@@ -13,6 +13,7 @@ _ALWAYS = frozenset({"", "BASE", "X64", "MULTIBYTENOP", "PAUSE", "CPUID", "CET_I
 _TABLES = table_of_module(__file__)
 EXTENSION_NAMES: Mapping[str, str] = _TABLES["names"]
 """{feature in iced's spelling: our name}, where they differ."""
+
 _FLAGS: Mapping[str, str] = _TABLES["flags"]
 """Flags that differ from our names by more than case."""
 

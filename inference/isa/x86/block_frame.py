@@ -35,7 +35,7 @@ _TRAP = b"\xcc"  # int3: a jump that is not taken shows
 _COMPARED = 1
 """The compared register's value."""
 
-_OVERFLOWS = -(2**31)
+_OVERFLOWS = -(2**31)  # its difference from `_COMPARED` exceeds 32 bits
 _CONDITIONS_BY_OPERAND = {
     # cmp of 1 with: 0 leaves 1; 1 leaves 0; 2 borrows and leaves -1; the last one overflows
     0: "ne a ae g ge ns np no",

@@ -54,7 +54,7 @@ from inference.isa.x86.register_choices import (
 INDEX_VECTOR = 15
 """The vector register with the indices of gathers, all zero (see `body_context`)."""
 
-_FAMILIES = frozenset(range(16))
+_FAMILIES = frozenset(range(16))  # general-purpose registers
 _WITHOUT_REX: dict[str, frozenset[int]] = {
     GPR8.name: frozenset(range(4)),
     GPR8_HIGH.name: frozenset(range(4)),

@@ -83,8 +83,9 @@ def _is_by_values(step: Step) -> bool:
 
 
 def _behind_stack(block: Sequence[InstructionAccesses], mnemonics: Sequence[str]) -> Iterator[int]:
-    """The indices of instructions that compute with the stack pointer behind `push`, `pop` or the like, in
-    this iteration or the previous one: the core adds a synchronising µop first.
+    """The indices of instructions that compute with the stack pointer behind `push`, `pop` or the like.
+
+    That may be in this iteration or the previous one. The core adds a synchronising µop first.
 
     Not `lea`, which adds the offset with its own displacement (Zen 4).
     """

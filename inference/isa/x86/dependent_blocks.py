@@ -17,6 +17,7 @@ from inference.isa.x86.scheme_set import scheme_and_form
 _POOL = 3, 6
 """Registers of a bank that the instructions of a block share: the fewest, and the most. With three, nearly
 all of a block is one chain; with more than six, few registers are read again."""
+
 _FAMILIES = 8
 """The pools are drawn from families that every encoding can name."""
 

@@ -28,8 +28,9 @@ EQUIVALENT_SCHEMES: Mapping[str, tuple[str, ...]] = {
 
 
 def same_work(text: str) -> tuple[str, ...]:
-    """The schemes that together need the same ports and slots as this one, if it is listed above or legacy
-    SSE.
+    """The schemes that together need the same ports and slots as this one.
+
+    Known for those listed above and for legacy SSE.
 
     For legacy SSE, the name that its form with VEX would have.
     """

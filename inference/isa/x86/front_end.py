@@ -22,21 +22,24 @@ _NOPS = (
     *("0f1f840000000000", "660f1f840000000000"),
 )
 """By length, as the vendors recommend them."""
+
 _NOP, _SHORT_NOP = bytes.fromhex(_NOPS[3]), bytes.fromhex(_NOPS[0])
-_MAX_NOP_BYTES = 15
+_MAX_NOP_BYTES = 15  # of an x86 instruction
 _PREFIX = b"\x66"
 
 _TABLES = table_of_module(__file__)
 _SIZES: Sequence[int] = _TABLES["sizes"]
 _JUMP_DISTANCES = {6: 30, 14: 30, 30: 30, 62: 20}
 """{bytes jumped over: jumps in a loop}: closer jumps share entries of a branch predictor."""
-_LOOP_NOPS = 6
-_OFFSETS = range(0, 64, 4)
+
+_LOOP_NOPS = 6  # in the loop that is moved through a cache line
+_OFFSETS = range(0, 64, 4)  # bytes from the beginning of a cache line
 
 _ZEROED = (0, 1, 2, 3, 5, 6, 7)
 """Numbers of registers, without the stack pointer and those that need a prefix."""
+
 _MOVES = ("4989c0", "4989c9", "4989d2", "4989db")  # mov r8, rax; mov r9, rcx; mov r10, rdx; mov r11, rbx
-_DESTINATIONS = (0, 1, 2, 3, 5, 7, 0, 1)
+_DESTINATIONS = (0, 1, 2, 3, 5, 7, 0, 1)  # registers that moves of immediates write in turn
 
 
 def front_end_codes(*, offsets: bool) -> tuple[FrontEndCode, ...]:
@@ -54,9 +57,10 @@ def front_end_codes(*, offsets: bool) -> tuple[FrontEndCode, ...]:
     )
 
 
-_SHIFTS = 4
+_SHIFTS = 4  # each followed by a reader of its flags
 _ZERO_SHIFTS = bytes.fromhex("b900000000" + "d3e30f92c0" * _SHIFTS)
 """mov ecx, 0; shl ebx, cl; setb al; …"""
+
 _FLAG_READERS = TimedCode(_ZERO_SHIFTS, 1 + 2 * _SHIFTS, loop=True)
 _PORTLESS: Mapping[str, Sequence[bytes]] = {
     "zeroing idioms": [bytes([0x31, 0xC0 | number << 3 | number]) for number in _ZEROED],
@@ -73,7 +77,7 @@ def _size_codes() -> Iterator[FrontEndCode]:
                 yield FrontEndCode(Aspect.SIZE, name, size, TimedCode(body, size, loop=True, copies=1))
 
 
-_MAX_LOOP_BYTES = 24 * 1024
+_MAX_LOOP_BYTES = 24 * 1024  # less than an instruction cache of 32 KiB holds
 
 
 def _length_codes() -> Iterator[FrontEndCode]:
@@ -87,7 +91,7 @@ def _length_codes() -> Iterator[FrontEndCode]:
         yield FrontEndCode(Aspect.STRAIGHT, name, len(filler[0]), code)
 
 
-_STRAIGHT_NOPS = 1600
+_STRAIGHT_NOPS = 1600  # in straight code
 _MIX_LENGTHS, _MEAN_BYTES = range(3, 9), (2, 6)
 """NOPs in a mix, and their mean lengths. Golden Cove decodes 16 bytes per cycle where 32 bytes have more than
 eight instructions, else 32: code of 3.75 bytes per instruction is slower than NOPs of any one length up to
@@ -95,8 +99,9 @@ seven."""
 
 
 def _mix_codes() -> Iterator[FrontEndCode]:
-    """Straight code of as many NOPs as short blocks have instructions, even and uneven, since alignment
-    matters.
+    """Straight code of as many NOPs as short blocks have instructions.
+
+    Their number is even and uneven, since alignment matters.
     """
     shortest, longest = _MEAN_BYTES
     for count in _MIX_LENGTHS:
@@ -166,6 +171,7 @@ def _comparisons(opcode: int, immediate: bytes) -> list[bytes]:
 
 _CONDITIONS = {"o": 0x70, "b": 0x72, "e": 0x74, "be": 0x76, "s": 0x78, "p": 0x7A, "l": 0x7C, "le": 0x7E}
 """The opposites, which are the other half of each pair of opcodes, depend on the same flags."""
+
 _BETWEEN = bytes.fromhex("4589c8")  # mov r8d, r9d
 _FUSION_NOPS = 12
 """NOPs of four bytes: denser instructions exceed µop caches, which would be another limit."""

@@ -24,9 +24,11 @@ _CONDITIONS = {
     "le": (ConditionCode.LE, ConditionCode.G),
 }
 """By the name that `front_end` gives a condition: it and its opposite, which depend on the same flags."""
+
 _NAMES = {code: name for name, codes in _CONDITIONS.items() for code in codes}
 _FULL_WRITE_BYTES = 4
 """Bytes of the narrowest general-purpose register whose write replaces the full register."""
+
 _FUSIBLE = ("cmp", "test", "add", "sub", "and", "or", "xor", "inc", "dec")
 
 

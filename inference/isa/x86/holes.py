@@ -87,7 +87,7 @@ def _pool(first: RegisterValue, numbers: Sequence[int]) -> tuple[RegisterValue, 
 
 
 _GPR_NUMBERS = (3, 5, 7, 8, 9)  # rbx, rbp, rdi, r8, r9
-_POSITIONS = (1, 2, 3, 4, 5)
+_POSITIONS = (1, 2, 3, 4, 5)  # numbers of the registers that stand for any
 
 
 def _class(name: str, width: int, first: RegisterValue, numbers: Sequence[int] = _POSITIONS) -> Hole:

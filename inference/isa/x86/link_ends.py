@@ -14,6 +14,7 @@ from inference.isa.x86.scheme_set import scheme_and_form
 ADDRESS, BASE, INDEX, DATA, FLAGS, MEMORY = "address", "base", "index", "data", "flags", "memory"
 MASK = "mask"
 """The mask of an EVEX-encoded instruction, and the bank of all mask registers."""
+
 _INDEX_WIDTHS = {hole.name: hole.width for hole in (XMM, YMM, ZMM)}
 
 

@@ -28,7 +28,7 @@ from inference.isa.x86.blocks.block import body_of
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE
 
-_REACH = 1 << 31
+_REACH = 1 << 31  # exclusive limit of a displacement
 _NOT_READ_OR_WRITTEN = (OpAccess.NONE, OpAccess.NO_MEM_ACCESS)
 _WRITES = (OpAccess.WRITE, OpAccess.COND_WRITE, OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE)
 _THREAD_DATA = {Register.FS, Register.GS}

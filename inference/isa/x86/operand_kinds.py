@@ -24,14 +24,19 @@ def _kinds_matching(pattern: re.Pattern[str]) -> dict[KindValue, str]:
 REGISTER_CLASSES = _kinds_matching(_REGISTERS)
 """{kind: iced's name of its class of registers}: "R8", "XMM"; "XMMP3" is the first of four. No test
 registers."""
+
 OR_MEMORY = _kinds_matching(_OR_MEMORY)
 """The same for kinds that may be memory instead."""
+
 OR_MEMORY_OF_MPX = _kinds_matching(_OR_MEMORY_OF_MPX)
 """The same for MPX, which no current processor has."""
+
 VECTOR_INDEX = {kind: f"{letter}MM" for kind, letter in _kinds_matching(_VECTORS).items()}
 """{kind of memory: the class of vector registers with its addresses}."""
+
 FIXED_NAMES = {kind: name.lower() for name, kind in _NAMES.items() if kind and hasattr(Register, name)}
 """{kind: the name of its only register}."""
+
 FIXED_REGISTERS: Mapping[KindValue, RegisterValue] = {
     kind: getattr(Register, name.upper()) for kind, name in FIXED_NAMES.items()
 }

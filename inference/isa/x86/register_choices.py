@@ -34,7 +34,7 @@ Bank = Literal["general", "vector", "mask", "mmx", "x87"]
 Part = Literal["register", "base", "index", "mask", "breaker"]
 
 BANKS: tuple[Bank, ...] = ("general", "vector", "mask", "mmx", "x87")
-RAX, RCX, RSP, RBP, RSI, R13, R14, R15 = 0, 1, 4, 5, 6, 13, 14, 15
+RAX, RCX, RSP, RBP, RSI, R13, R14, R15 = 0, 1, 4, 5, 6, 13, 14, 15  # numbers in machine code
 RESERVED: dict[Bank, frozenset[int]] = {
     "general": frozenset({RSP, R14, R15}),
     "vector": frozenset(),
@@ -47,6 +47,7 @@ and st0 is an operand of nearly every x87 instruction."""
 
 LINE = 64
 """Bytes of a cache line."""
+
 LEGACY_VECTORS = 16
 """Number of vector registers that encodings other than EVEX can name."""
 

@@ -33,8 +33,9 @@ def indices(code: bytes) -> frozenset[str]:
 
 
 def used_registers(code: bytes, *, wide: bool) -> list[UsedRegister]:
-    """The registers that the code reads or writes, full general-purpose ones, vectors in the width of their
-    use.
+    """The registers that the code reads or writes.
+
+    General-purpose ones count in full, vectors in the width of their use.
 
     Not `wide`: the lower half of 512-bit vectors whose upper half is only cleared.
     """

@@ -63,7 +63,7 @@ Operand = RegisterPart | MemoryAddress | int | None
 """A number is an immediate; None is any other operand."""
 
 
-_CL = RegisterPart(family=1, bits=8, high=False)
+_CL = RegisterPart(family=1, bits=8, high=False)  # the register that counts shifts
 _SHIFTS = frozenset(("rcl", "rcr", "rol", "ror", "sar", "shl", "shld", "shr", "shrd"))
 
 

@@ -20,6 +20,7 @@ models = "X86"
 _IMMEDIATE_PROBES = frozenset({Code.MOV_R8_IMM8, Code.MOV_R16_IMM16, Code.MOV_R32_IMM32})
 _BYTE = re.compile(r"(r\d+)l")
 """The lowest byte of a numbered register, whose name in LLVM differs."""
+
 _PROBES = (
     (Code.MOV_R8_IMM8, Register.AL, 20),
     (Code.MOV_R16_IMM16, Register.AX, 16),

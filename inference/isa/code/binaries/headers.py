@@ -22,14 +22,14 @@ class BinaryFileError(ValueError):
 
 
 MAGIC = b"\x7fELF"
-MAX_SECTIONS = 100_000
-MAX_SEGMENTS = 1000
+MAX_SECTIONS = 100_000  # more than any linker writes: a damaged file may claim millions
+MAX_SEGMENTS = 1000  # the same
 NAME_LIMIT = 200
 """Bytes of a name; longer ones are cut."""
 
 OBJECT = "object file"
 _TYPES = {"ET_REL": OBJECT, "ET_EXEC": "executable", "ET_DYN": "shared library or executable"}
-_HEADER_BYTES = 64
+_HEADER_BYTES = 64  # of a 64-bit ELF file
 _ADDRESS_LIMIT = (1 << 64) - (1 << 12)  # the last page is nowhere
 _EXPECTED_FORMAT = "an object file, an executable or a shared library of x86-64 in the format ELF is expected"
 _COUNT_IN_SECTION = 0xFFFF  # the number of segments, or the section with names, is in section 0

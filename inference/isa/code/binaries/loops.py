@@ -13,6 +13,7 @@ from inference.isa.code.pieces import CodeReader
 
 CHUNK_BYTES = 1 << 18
 """Bytes of code after which steps are yielded at the next end of a path; limits memory."""
+
 MAX_CHUNK_BYTES = 2 * CHUNK_BYTES
 """Bytes of code after which steps are yielded in any case."""
 

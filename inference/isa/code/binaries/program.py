@@ -238,13 +238,13 @@ def relocations_of(
     return targets
 
 
-MAX_SYMBOLS = 1_000_000
+MAX_SYMBOLS = 1_000_000  # of both tables
 
 ROW = np.dtype(
     [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
 )
 _FUNCTIONS = (2, 10)  # STT_FUNC, STT_GNU_IFUNC
-_LOCAL, _WEAK = 0, 2
+_LOCAL, _WEAK = 0, 2  # bindings of ELF symbols (STB_…)
 _IN_TABLE = 0xFFFF  # the section's number is in another table
 _SUPPORTED_INDEX = bytes((1, 0x1B, 0x03, 0x3B))  # version; 32-bit offsets, a count, a sorted table
 

@@ -34,7 +34,7 @@ _COMMENT = re.compile(r"\s(?:#|;|//|->)|(?<=[\])\w])#")
 _NEVER_FALLS_THROUGH = ("jump", "end")
 _HEX = re.compile(r"(?:0x)?([0-9a-f]+)h?", re.IGNORECASE)
 _NO_CODE = ("(bad)", ".byte", "...", ".long", ".word", ".short")
-_MAX_CODE_BYTES = 15
+_MAX_CODE_BYTES = 15  # of an x86 instruction
 _WORD = 16
 """Bits of a jump's distance with an operand-size prefix."""
 

@@ -54,8 +54,8 @@ _PREFER_LAST = ("vfmadd", "vfmsub", "vfnmadd", "vfnmsub")
 _USUAL_WIDTHS = {"nop": 32, "push": 64, "pop": 64, "call": 64, "jmp": 64, "ptwrite": 32}
 """Bits of memory operands without a stated width, in assemblers."""
 
-_LOW_PRIORITY = 1 << 20
-_MAX_FORMS = 4
+_LOW_PRIORITY = 1 << 20  # more than there are opcodes: such encodings come last
+_MAX_FORMS = 4  # that an error suggests
 
 
 class CodeEncoding(NamedTuple):

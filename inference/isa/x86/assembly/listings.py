@@ -63,7 +63,7 @@ _LISTING_MARK = re.compile(r":|│|^[^\w\n]*(?:0x)?[0-9a-f]{8}", re.IGNORECASE |
 """Occurs in every listing."""
 
 _WIDE = re.compile(r"[ \t]{40,}")
-_MAX_LINE_LENGTH = 1000
+_MAX_LINE_LENGTH = 1000  # characters of a line that are looked at
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ _NO_PREFIXES: frozenset[str] = frozenset()
 _OF_TABLES = frozenset({"lgdt", "lidt", "sgdt", "sidt"})
 """Instructions whose AT&T suffix in disassemblers is not the width of their memory."""
 
-_FAR_WIDTHS = (48, 80)
-_IMMEDIATE, _MEMORY, _TARGET = -1, -2, -3
+_FAR_WIDTHS = (48, 80)  # bits of far pointers in memory
+_IMMEDIATE, _MEMORY, _TARGET = -1, -2, -3  # in place of a register's number
 
 _Shape = tuple[int, ...]
 """The register of each operand (a representative of those that opcodes do not distinguish), or its kind."""

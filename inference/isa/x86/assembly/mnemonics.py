@@ -26,7 +26,7 @@ _LONG_PREDICATES = {  # with the default spelt out
     "eq_oq": 0, "lt_os": 1, "le_os": 2, "unord_q": 3, "neq_uq": 4, "nlt_us": 5, "nle_us": 6, "ord_q": 7,
     "nge_us": 9, "ngt_us": 10, "false_oq": 11, "ge_os": 13, "gt_os": 14, "true_uq": 15,
 }  # fmt: skip
-_LEGACY_PREDICATES = 8
+_LEGACY_PREDICATES = 8  # of SSE comparisons; AVX has 32
 _INTEGER_PREDICATES = {
     name: value for value, name in enumerate(("eq", "lt", "le", "false", "neq", "nlt", "nle", "true"))
 }

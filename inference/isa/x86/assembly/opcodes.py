@@ -71,6 +71,7 @@ _CLASSES: dict[str, _Class] = {
     "STI": (Register.ST0, Register.ST7),
 }
 """{iced's name of a class of registers, without the number in a row: the first and the last register}."""
+
 _GENERAL = {width: _CLASSES[f"R{width}"] for width in (8, 16, 32, 64)}
 
 _STRINGS: dict[int, tuple[RegisterValue, OpKindValue]] = {

@@ -28,7 +28,7 @@ _TOKEN = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[\w.$?@]+")
-_VALUE_LIMIT = 2**64
+_VALUE_LIMIT = 2**64  # exclusive
 _MAX_LENGTH = 100  # characters of a number, leading zeros among them
 _DEEPEST = 20  # parentheses within each other
 

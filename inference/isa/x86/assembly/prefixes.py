@@ -22,10 +22,11 @@ PSEUDO_PREFIXES = frozenset(
 PREFIXES = frozenset({*PREFIX_BYTES, *PSEUDO_PREFIXES, "data32", "addr64"})
 """All prefixes, including those that have no effect in 64-bit code."""
 
-REPEATING = (0xF2, 0xF3)
+REPEATING = (0xF2, 0xF3)  # REPNE and REP
 _LOCK = 0xF0
 _OPERAND_SIZE = b"\x66"
 _LEGACY = frozenset({0xF0, 0xF2, 0xF3, 0x66, 0x67, 0x2E, 0x36, 0x3E, 0x26, 0x64, 0x65})
+"""All prefixes of one byte but REX."""
 
 
 def is_prefix(word: str) -> bool:

@@ -18,7 +18,7 @@ from inference.isa.x86.assembly.listings import ListedLine, Listing
 _ASSEMBLY = ("assembly", "instruction")
 _ADDRESS = ("address", "code location", "rva")
 _SOURCE_LINE = ("source line", "line")
-_MAX_LINES_BEFORE = 40
+_MAX_LINES_BEFORE = 40  # of a text before its table's head
 _DASHES = re.compile(r"-{2,}(?: +-{2,})+ *")
 _HEX = re.compile(r"(?:0x)?([0-9a-f]{1,16})", re.IGNORECASE)
 _METRIC = re.compile(r"((?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?)\s*(?:%|[mun]?s)?", re.IGNORECASE)

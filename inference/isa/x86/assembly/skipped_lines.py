@@ -14,11 +14,11 @@ from inference.isa.x86.assembly.layout import content_of
 from inference.isa.x86.assembly.operands import SIZES, TargetOperand, registers
 from inference.isa.x86.assembly.statements import begins_instruction, read_statement, visible_syntax
 
-_MAX_LENGTH = 500
+_MAX_LENGTH = 500  # characters of a line that are looked at
 _MAX_WORDS = 8
 """Words before an instruction: file, line, address, bytes, share of samples."""
 
-_MAX_WORD_LENGTH = 30
+_MAX_WORD_LENGTH = 30  # characters of a mnemonic
 
 _COMMENT = re.compile(r"[;#]|//|/\*|\*")
 _DIRECTIVE = re.compile(r"(?:[0-9a-fx]+:\s*|/\*[^*]*\*/\s*)?\.([a-z]\w*)(?=[\s\"'(]|$)", re.IGNORECASE)

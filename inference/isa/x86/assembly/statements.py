@@ -43,7 +43,7 @@ _PLACE = re.compile(
 )
 _ATT = re.compile(r"(?:^|[\s,(*:{])%[a-z]|(?:^|[\s,])\$[\w.(-]", re.IGNORECASE)
 _INTEL = re.compile(r"\[|\bptr\b|\boffset\b|\bbcst\b", re.IGNORECASE)
-MAX_INSTRUCTION_LENGTH = 500
+MAX_INSTRUCTION_LENGTH = 500  # characters
 
 
 def begins_instruction(text: str) -> bool:

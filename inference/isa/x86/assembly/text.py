@@ -32,8 +32,8 @@ from inference.isa.x86.assembly.statements import (
     visible_syntax,
 )
 
-MAX_INSTRUCTIONS = 50_000
-MAX_DISTINCT = 10_000
+MAX_INSTRUCTIONS = 50_000  # of a text
+MAX_DISTINCT = 10_000  # instructions, each of which is encoded once
 
 _LABEL = re.compile(r"(\"[^\"]+\"|[\w.$?@]+)\s*:(?!:)\s*(.*)", re.DOTALL)
 _DEMANGLED_LABEL = re.compile(r"[^.\s\"'][^\"'(:<~ ]*[(:<~ ].*:")
@@ -46,7 +46,7 @@ _ENDING = frozenset({"ret", "retq", "retf", "lret", "jmp", "jmpq", "ljmp", "ud2"
 _MAX_STATEMENT_LENGTH = 2000
 """Characters, except of directives, labels included; compilers' names of functions can be long."""
 
-_MAX_NUMBERS = 4096
+_MAX_NUMBERS = 4096  # bytes of data in a row: more are a table, not code
 
 
 @dataclass

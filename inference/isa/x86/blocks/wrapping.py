@@ -71,6 +71,6 @@ def object_file(code: bytes, name: str = "block") -> bytes:
     return bytes(body) + b"".join(struct.pack("<IIQQQQIIQQ", *section) for section in sections)
 
 
-_HEADER_BYTES, _SECTION_BYTES, _SYMBOL_BYTES = 64, 64, 24
-_TEXT_SECTION = 1
-_GLOBAL_FUNCTION = 0x12
+_HEADER_BYTES, _SECTION_BYTES, _SYMBOL_BYTES = 64, 64, 24  # of ELF-64 structures
+_TEXT_SECTION = 1  # its number
+_GLOBAL_FUNCTION = 0x12  # binding and type of an ELF symbol

@@ -43,6 +43,7 @@ from inference.isa.x86.register_choices import Fixed, RegisterChoice, aliases
 
 UNLINKED = (8, 9, 10, 11, 12, 5, 7, 6, 3, 2, 1, 0)
 """General-purpose registers, in the order of choice for operands outside the link."""
+
 LINKED = (3, 7, 5, 6, 12, 11, 10, 9, 8, 2, 1, 0)
 BASE, LOW_BASE = 14, 6
 VECTOR_SHIFT, VECTOR_SHIFT_BITS = re.compile(r"v?ps(ll|rl|ra)[wdq]"), 5
@@ -51,6 +52,7 @@ _BANKS = frozenset({"general", "vector", "mmx", "x87", MASK, FLAGS, MEMORY})
 _GROWING = frozenset({"fmul", "fdiv", "fdivr"})
 _NOPS = 10
 """Behind instructions that change memory; on a Zen 4 more than six make no difference."""
+
 _THROUGH_STACK = "through the top of the stack, to which an exchange brings it back"
 
 

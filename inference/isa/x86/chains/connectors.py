@@ -17,6 +17,7 @@ from inference.isa.x86.register_choices import aliases
 
 _IDENTITY = 0xE4
 """A shuffle that moves nothing."""
+
 _HIGH_NAMES = frozenset({"ah", "bh", "ch", "dh"})
 EXTEND: dict[int, tuple[CodeValue, ChainLink]] = {
     8: (Code.MOVSX_R64_RM8, ChainLink("movsx GPR[64]:W, GPR[8]:R", "2", "1")),
@@ -82,6 +83,7 @@ VECTORS = {
     ),
 }
 """By width in bits, the integer domain first."""
+
 LEGACY_SHUFFLE = ChainLink("pshufd XMM:W, XMM:R, IMM[8]:R", "2", "1")
 LEGACY_AND = ChainLink("andps XMM:RW, XMM:R", "1", "1")
 LEGACY_OR = ChainLink("orps XMM:RW, XMM:R", "1", "1")
@@ -109,6 +111,7 @@ FLAG_COPIES: dict[str, tuple[CodeValue, str]] = {
     "pf": (Code.SETP_RM8, "setp"),
 }
 """By flag: the instruction that copies it to a register."""
+
 LOADS = {
     8: (Code.MOVZX_R32_RM8, GPR32, "movzx GPR[32]:W, MEM[8]:R"),
     16: (Code.MOVZX_R32_RM16, GPR32, "movzx GPR[32]:W, MEM[16]:R"),

@@ -37,7 +37,8 @@ from inference.isa.x86.scheme_set import scheme_and_form
 
 _MAX_INSTANCES = 4
 """Registers that independent instances take turns in."""
-_ADDEND = 13
+
+_ADDEND = 13  # register that additions only read: r13
 
 
 def idioms_of(text: str) -> tuple[IdiomChains, ...]:

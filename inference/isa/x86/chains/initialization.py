@@ -11,8 +11,10 @@ from inference.isa.x86.iced_types import CodeValue
 SCRATCH = 13
 """The general-purpose register through which constants get to vectors and memory; chains use it too, but
 always write it first."""
+
 UNWRITTEN = 15
 """The general-purpose register that no chain writes."""
+
 _WIDE = {
     YMM.width: (YMM, Code.VEX_VPBROADCASTQ_YMM_XMMM64),
     ZMM.width: (ZMM, Code.EVEX_VPBROADCASTQ_ZMM_K1Z_XMMM64),
@@ -89,8 +91,9 @@ def overwrite_memory(width: int, base: int, vector: int) -> Instruction:
 
 
 def store_value(width: int, base: int, value: int, vector: int, *, legacy: bool) -> list[Instruction]:
-    """Writes a value to memory, repeated where it is wider than 64 bits, by way of the vector register
-    `vector`.
+    """Writes a value to memory, by way of the vector register `vector`.
+
+    It is repeated where it is wider than 64 bits.
 
     Raises `KeyError` for a width without a store.
     """

@@ -47,9 +47,11 @@ from inference.isa.x86.register_choices import LINE
 
 OTHER = "another base"
 _VALUE, _BASE, _OTHER_BASE, _INDEX, _CHASED = 0, 6, 7, 1, 3
+"""Numbers of registers with a fixed use in all chains."""
+
 _BETWEEN = (1, 10)
-_FAR = 0x0012_3450
-_RIP_TARGET = ADDRESS_OF_CODE + 0x10_0000
+_FAR = 0x0012_3450  # a displacement that needs 32 bits
+_RIP_TARGET = ADDRESS_OF_CODE + 0x10_0000  # an address that 32 bits reach from the code
 _ALIGNED = 16
 """Bytes; copies with rip-relative memory have equal alignment."""
 
@@ -78,6 +80,7 @@ _STORE_OFFSETS = {
     THREE_THEN_OTHER: (0, 8, 16, LINE),
 }
 """Offsets from an aligned address of consecutive stores."""
+
 _VECTOR_PAIRS = (
     *((128, 128, 0), (256, 256, 0), (256, 128, 0), (256, 128, 16), (128, 256, 0), (128, 128, 8)),
     (512, 512, 0),

@@ -20,20 +20,24 @@ from inference.isa.x86.register_choices import LINE
 
 SAME = "same base"
 BY_LEA, BY_MOVE, BY_LOAD = (f"{SAME}, written by {what}" for what in ("lea", "a move", "a load"))
-OTHER_STORES = (*range(1, 17), 20, 24)
+OTHER_STORES = (*range(1, 17), 20, 24)  # between a store and the load of its value
 IN_LOOP = (*range(8, 65, 4), 80, 96, 128)
 """Pairs, or updates, in a loop."""
-_VALUE, _OTHER_VALUE = 0, 2
-_BETWEEN = (1, 10)
+
+_VALUE, _OTHER_VALUE = 0, 2  # numbers of registers with a fixed use in all chains
+_BETWEEN = (1, 10)  # connectors between store and load
 _OUTLASTS = 20
 """Connectors: their chain takes longer than all other stores at two per cycle, and mostly at one, but without
 the latency of forwarding."""
+
 _UNLEARNED = 130
 """Copies of a store and its load behind others: more than a core's predictor distinguishes."""
+
 _LOOP_INSTRUCTIONS = 100
 """The least instructions of a loop's two copies together: then there are no more copies (`usual_copies`)."""
+
 _NOP = b"\x90"
-_WORD = 8
+_WORD = 8  # bytes
 STORES = {
     8: (Code.MOV_RM8_R8, GPR8),
     16: (Code.MOV_RM16_R16, GPR16),

@@ -49,6 +49,7 @@ from inference.isa.x86.register_choices import RegisterChoice
 
 REPEATED = (1, 3)
 """Numbers of connectors in a row: a chain that throughput limits does not grow with them."""
+
 _MOVES_OUT = {
     MASK: (Code.VEX_KMOVW_R32_KR, GPR32, MASK_HOLE, FROM_MASK),
     "mmx": (Code.MOVQ_RM64_MM, GPR64, MMX, FROM_MMX),
@@ -58,6 +59,7 @@ _MOVES_IN = {
     "mmx": (Code.MOVQ_MM_RM64, MMX, GPR64, TO_MMX),
 }
 """By bank: the move from a general-purpose register; `_MOVES_OUT`: to one."""
+
 _HOLES = {hole.width: hole for hole in (XMM, YMM, ZMM)}
 
 
@@ -79,6 +81,7 @@ class Families:
 Links = tuple[ChainLink, ...]
 Steps = tuple[list[Instruction], Links]
 """Instructions from the destination towards the source, and their links."""
+
 ReturnPath = Iterator[Steps]
 
 

@@ -14,10 +14,11 @@ from inference.isa.x86.holes import GPR64, Hole
 from inference.isa.x86.iced_types import CodeValue
 from inference.isa.x86.register_choices import LINE
 
-MAX_LINES = 32
+MAX_LINES = 32  # over which stores take turns
 _FEW = (1, 2, 4, 8, 12, 16, 24, 32)
 """Lines in turn of stores other than the usual ones."""
-_WORD = 8
+
+_WORD = 8  # bytes
 _CODES: dict[int, tuple[CodeValue, Hole]] = {
     **STORES,
     **{width: (VECTOR_MOVES[width][0], VECTOR_MOVES[width][2]) for width in (128, 256, 512)},

@@ -19,14 +19,17 @@ from inference.isa.x86.link_ends import DATA, INDEX, MASK, MEMORY, LinkEnd, is_i
 
 _LOW, _HIGH, _DIVISOR = 133, 0x343A9ED744556677, 0x75E6E44FCCDDEEFF
 """uops.info's slow division of 128 by 64 bits. Its upper bits are one of narrower numbers, signed or not."""
+
 _ALL_BITS = 2**BITS - 1
 _ELEMENTS = {"h": 16, "s": 32, "d": 64}
 _FLOATING = re.compile(r"v?(div|sqrt)[ps]([hsd])")
 _COUNT = 3
 """Bits that a shift moves by: not 0, and no special case of the widest core."""
-_IMMEDIATE_BITS = 8
+
+_IMMEDIATE_BITS = 8  # of operands for which several values are tried
 _IMMEDIATES = (0, 1, 0xFF)
 """Beside the usual one."""
+
 _MASKED_MOVES = frozenset({"vmaskmovps", "vmaskmovpd", "vpmaskmovd", "vpmaskmovq"})
 _BITS_BY_MASK = frozenset({"pdep", "pext"})
 

@@ -30,12 +30,13 @@ from inference.isa.x86.changes.registers import without_loads
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
 
-_MAX_INSTRUCTIONS = 32
+_MAX_INSTRUCTIONS = 32  # of all copies of a changed block
 _BASES = (
     Register.R14, Register.R15, Register.RBP, Register.R13, Register.R12, Register.RBX, Register.R11,
 )  # fmt: skip
 """Bases in order of preference: sampled blocks address memory through the first three."""
-_FIRST_EVEX = 16
+
+_FIRST_EVEX = 16  # vector register that only EVEX encodes
 _GENERAL = "EAX ECX EDX EBX ESP EBP ESI EDI R8D R9D R10D R11D R12D R13D R14D R15D".split()  # noqa: SIM905
 _NARROW = {1: Code.MOV_RM8_IMM8, 2: Code.MOV_RM16_IMM16, 4: Code.MOV_RM32_IMM32, 8: Code.MOV_RM64_IMM32}
 

@@ -37,7 +37,7 @@ WIDTHS = {
 }
 """By bytes: the kind of operand that also takes a register, its load, and its store."""
 
-_NUMBERED = 8
+_NUMBERED = 8  # the first register whose name is a number: r8
 _PARTS = {
     1: ("AL CL DL BL SPL BPL SIL DIL", "L"),
     2: ("AX CX DX BX SP BP SI DI", "W"),

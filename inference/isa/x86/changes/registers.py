@@ -18,6 +18,7 @@ from inference.isa.x86.register_choices import LEGACY_VECTORS
 _BYTES = {kind: size for size, (kind, _, _) in WIDTHS.items()}
 _MERGING = (Code.MOVSS_XMM_XMMM32, Code.MOVSD_XMM_XMMM64)
 """With a register operand they keep a part of their result, with a load they do not."""
+
 _FIRST_VECTOR: dict[int, RegisterValue] = {
     OpCodeOperandKind.XMM_OR_MEM: Register.XMM0,
     OpCodeOperandKind.YMM_OR_MEM: Register.YMM0,

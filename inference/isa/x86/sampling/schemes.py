@@ -21,7 +21,7 @@ from inference.isa.x86.sampling.names import extension_family
 from inference.isa.x86.sampling.sampleable import sampling_obstacle
 from inference.isa.x86.sampling.slots import EncodedSlots, slots
 
-_SMALLEST_BYTE, _LARGEST_BYTE = -128, 127
+_SMALLEST_BYTE, _LARGEST_BYTE = -128, 127  # displacements that one byte holds
 
 
 @dataclass(frozen=True, eq=False)

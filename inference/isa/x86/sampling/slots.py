@@ -26,12 +26,14 @@ from inference.isa.x86.sampling.sampleable import BASES
 
 Part = register_choices.Part | Literal["fixed"]
 
-_LOW, _SECOND = 1, 2
+_LOW, _SECOND = 1, 2  # bytes of a register, as bits
 _MERGING = 32
 """Narrower general-purpose registers keep their other bits when written."""
+
 _STARTS: dict[Bank, int] = {"general": 0, "vector": 32, "mask": 64, "mmx": 72, "x87": 80}
 _PARTS: tuple[register_choices.Part, ...] = ("register", "base", "index")
 """Parts of an operand, in the order in which they are counted."""
+
 _ANY_BASES = tuple(aliases(GPR64.name)[family] for family in BASES)
 _FIXED_BASES = {"rsi": Register.RSI, "rdi": Register.RDI, "rbx+al": Register.RBX}
 _LOW_BASES = (aliases(GPR64.name)[RBP],)

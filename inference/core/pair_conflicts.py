@@ -101,7 +101,10 @@ class ConflictMatrix:
         return tuple(scheme for members in self.classes for scheme in members)
 
     def between_classes(self) -> Floats:
-        """The median over pairs of two classes, or within one; NaN without a pair: float64[classes, classes]."""
+        """The median over pairs of two classes, or within one: float64[classes, classes].
+
+        NaN without a pair.
+        """
         bounds = np.cumsum([0, *map(len, self.classes)])
         number = len(self.classes)
         medians = np.full((number, number), np.nan)

@@ -24,15 +24,18 @@ from inference.predictors.protocol import Answer, Predictor
 
 SAMPLE_ROWS = 5000
 """Rows at the beginning of a file from which the unit of its numbers is concluded."""
+
 SLOWEST_OF_FAST = 6.0
 """Cycles per instruction that at least one in ten blocks stays below, unless all numbers are ×100.
 
 A hundred executions of the fastest instructions take 100 / 6 ≈ 17 cycles, so even a set of nothing but fast
 blocks stands out; of blocks measured in cycles, a tenth without a division or a long chain is always there.
 """
+
 FASTEST = 0.05
 """Cycles per instruction that no block falls below; shares of a large set do, for nearly all blocks."""
-_FASTEST_SHARE = 0.1
+
+_FASTEST_SHARE = 0.1  # of the blocks take less than what is compared with `SLOWEST_OF_FAST`
 
 
 def scales_of(
@@ -69,6 +72,7 @@ def _apparent_scale(position: int, rows: Sequence[BlockRow], titled: bool) -> Sc
 
 TOLERANCE = 0.1
 """Answers may be below a bound by this share: tools count a loop's first iterations, machines are noisy."""
+
 LISTED = 50
 """Doubts listed in full; others are only counted."""
 
@@ -123,7 +127,7 @@ class AnswersBelowBounds:
 
 CHUNK = 2000  # rows held at a time
 PREVIEW_ROWS = 12  # rows that a preview repeats
-DUPLICATES_LISTED = 50
+DUPLICATES_LISTED = 50  # lines that a page names
 TITLE = "basic blocks (CSV)"
 FAILED = "-1.0"
 
@@ -169,8 +173,10 @@ class ColumnFacts:
 
 @dataclass
 class BlockSetSummary:
-    """What a file contains. `rows` can be stored, of which `duplicates` repeat an earlier block; `left_out`
-    have problems, `empty` have no block.
+    """What a file contains.
+
+    `rows` can be stored, of which `duplicates` repeat an earlier block; `left_out` have problems,
+    `empty` have no block.
     """
 
     file_name: str

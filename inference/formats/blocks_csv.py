@@ -42,8 +42,9 @@ _DIGIT_SEPARATORS = re.compile(r"[\s_]|0x|\\x")
 
 
 def separator_of(line: str) -> str:
-    """The first of `SEPARATORS` behind a title or machine code: assembly contains commas and semicolons
-    itself.
+    """The first of `SEPARATORS` behind a title or machine code.
+
+    Assembly contains commas and semicolons itself.
 
     >>> separator_of("4801d8;1.5"), separator_of("bb,llvm-mca"), separator_of("add rax, rbx; nop")
     (';', ',', ',')
@@ -99,8 +100,9 @@ ROW_LIMIT = 400_000  # rows are not held, but stored in one transaction
 WEIGHT = "weight"
 UNTITLED = "cycles"
 """Name of the column of a file without a title row, unless it holds weights."""
+
 HIGHEST = 1e9  # cycles
-NAME_LENGTH = 200
+NAME_LENGTH = 200  # characters
 HEADER_HINT = "the title row is bb,NAME,NAME …, a column per tool"
 ORIGIN = "origin"
 """Title of the column with the place that a block is from: a program, function and address."""
@@ -355,8 +357,7 @@ def is_block_csv(beginning: bytes) -> bool:
 
 
 def _skip_head(lines: Iterable[str]) -> tuple[int, str, Iterator[str], str]:
-    """(number of comment and blank lines, the first line of the table, all lines from there on, instruction
-    set).
+    """(comment and blank lines, the table's first line, all lines from there on, instruction set).
 
     The instruction set is the one that the comments name, "" for none.
     """

@@ -32,14 +32,16 @@ from inference.formats.quoting import json_text
 from inference.formats.scheduler_json import SchedulerPart, scheduler_json
 
 FORMAT_NAME = "pmweb-core-model"
-VERSION = 1
+VERSION = 1  # of the format
 MAX_VALUES = 2_000_000
 """Values and keys that a document may have."""
+
 _Rate = Annotated[float, Field(gt=0, le=1e6)]
 _Count = Annotated[int, Field(ge=1, le=1_000_000)]
 _Text = Annotated[str, Field(max_length=200)]
 PORT_NAME_LIMIT = 24
 """Letters of a vendor's name of a port; longer names do not fit into the core diagram."""
+
 PortNames = dict[_Text, Annotated[str, Field(min_length=1, max_length=PORT_NAME_LIMIT)]]
 
 

@@ -22,13 +22,15 @@ from inference.formats.problems import FilePlace, Problems, excerpt
 from inference.isa.scheme import Features
 
 NAME_LENGTH = 200  # characters of a scheme's text, as the column has it
-NOTE_LENGTH = 500
+NOTE_LENGTH = 500  # characters
 EXPERIMENT_LENGTH = 10_000  # instructions in one experiment; a loop body is far shorter
 ENTRY_LIMIT = 200_000  # experiments or schemes in one file; more should be several files
 PART = "part"
 """Key of the facts: which part of a file with several parts was read."""
+
 NO_NUMBERS: Mapping[str, float] = {}
 """Shared by all experiments without numbers: in a large file these are most."""
+
 CYCLES_RANGE = (1e-6, 1e9)  # per execution; outside of it, a number is no measurement of a loop body
 
 

@@ -33,7 +33,7 @@ MEMORY_ADDRESS = 1 << 20
 """Where the snippet's memory is mapped: low, below the program and its stack."""
 
 _COMMENT = "# LLVM-EXEGESIS-"
-_PATTERN_BITS = 64
+_PATTERN_BITS = 64  # of the value with which vectors are filled
 _LOW_BITS = 0xFF
 """Bits of address registers that keep their start value: they may serve as a count as well."""
 

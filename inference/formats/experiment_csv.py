@@ -48,6 +48,7 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,
 _TERM = re.compile(r"(?:([-+]?[0-9][-+0-9.,eE]{0,60})\s*\*\s*)?(.*)", re.DOTALL)
 _COUNT_DIGITS = 9
 """Digits of a multiplicity that are read; `EXPERIMENT_LENGTH` is far below."""
+
 _UNITS = {unit.value: unit for unit in FileUnit}
 SIGNATURE = Signature(
     patterns=(re.compile(r"\A(?:\s*+#.*+)*+\s*+.{0,990}?(?:experiment|cycles)", re.IGNORECASE),)

@@ -27,13 +27,17 @@ from inference.formats.document import FileExperiments
 
 SAMPLE_ROWS = 5000
 """Rows at the beginning of a file from which the unit of its numbers is concluded."""
+
 MIN_ROWS = 8
 """Rows below which no unit is concluded."""
+
 SLOWEST_OF_FAST = 6.0
 """Cycles per instruction that at least one in ten experiments stays below, unless all numbers are ×100."""
+
 WIDEST = 12.0
 """Instructions per cycle that no processor exceeds: the widest of today start ten."""
-_FAST_SHARE = 0.1
+
+_FAST_SHARE = 0.1  # of the numbers are less than what is compared with `SLOWEST_OF_FAST`
 _FOLLOWS, _IGNORES = 0.3, 0.15  # rank correlation with the number of instructions
 
 
@@ -132,6 +136,7 @@ def _rank_correlation(numbers: Floats, sizes: Floats) -> float | None:
 
 TOLERANCE = 0.1
 """Share by which numbers may be below a bound, or differ between rows, because of noise."""
+
 LISTED = 50
 """Doubts of each kind that are listed; further ones are only counted."""
 

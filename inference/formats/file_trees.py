@@ -21,14 +21,16 @@ from typing import IO, BinaryIO, Protocol, cast
 
 from inference.formats.problems import ExchangeError
 
-MAX_FILES = 50_000
+MAX_FILES = 50_000  # of an uploaded folder or archive
 MAX_BYTES = 2 << 30
 """Bytes of all files together, unpacked."""
+
 FILE_LIMIT = 64 << 20
 """Bytes of one file that is read into memory."""
+
 NAME_LIMIT = 300  # characters, as the column of kept files has it
 
-_PIECE = 1 << 20
+_PIECE = 1 << 20  # bytes read at once
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError),

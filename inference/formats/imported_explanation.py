@@ -34,6 +34,7 @@ from inference.isa.targets import preferred_schemes
 
 EPSILON = 0.02
 """Cycles per instruction within which the published runs took times for equal."""
+
 INTEGER_TOLERANCE = 0.15
 """Cycles by which the surplus of their floods might differ from an integer number of µops."""
 
@@ -217,8 +218,9 @@ def _characterisation(
 
 
 def _quoted_witnesses(scheme: str, rejects: Sequence[Rejection | None], known: _Known) -> Iterator[Witness]:
-    """Witnesses that rejections quote; `base_cycles` is computed from the ports, as the published program
-    did.
+    """Witnesses that rejections quote.
+
+    `base_cycles` is computed from the ports, as the published program did.
     """
     for run, rejection in enumerate(rejects, start=1):
         flood = None if rejection is None else rejection.flood

@@ -65,8 +65,9 @@ def as_number(value: object, place: FilePlace) -> float | None:
 def as_number_in(
     limits: tuple[float, float], value: object, place: FilePlace, what: str, right: str
 ) -> float | None:
-    """The value if it is finite and within the limits. Messages call it `what`, and the expected form
-    `right`.
+    """The value if it is finite and within the limits.
+
+    Messages call it `what`, and the expected form `right`.
     """
     number = as_number(value, place)
     low, high = limits

@@ -31,7 +31,7 @@ from inference.formats.source import Source
 
 FORMAT_NAME = "pmweb-port-mapping"
 RESOURCE_FORMAT = "pmweb-resource-mapping"
-VERSION = 1
+VERSION = 1  # of the format
 
 
 def read_mapping_json(source: Source) -> Document:

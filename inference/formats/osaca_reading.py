@@ -47,9 +47,11 @@ SIGNATURE = Signature(
 )
 _LIMITS = (BOTTLENECK, SLOTS)
 """Pseudo-ports of our own exports: limits outside the ports, whose shares they carry."""
+
 _ALONE = re.compile(rf"{ALONE}\d+")
 """Pseudo-ports of our own exports for instructions whose ports were not found."""
-_TOLERANCE = 1e-6
+
+_TOLERANCE = 1e-6  # by which cycles on ports may differ from a whole number, from rounding in files
 Pressure = tuple[tuple[float, tuple[str, ...]], ...]
 """(cycles, ports) for each kind of µop."""
 

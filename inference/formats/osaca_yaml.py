@@ -44,6 +44,7 @@ _ARM_SHIFTED = re.compile(r"(?:lsl|lsr|asr|ror|msl|[us]xt[bhw])(?: \d+)?")
 _VECTORS = ("xmm", "ymm", "zmm", "mm")
 _XMM0_FIRST = frozenset({"blendvpd", "blendvps", "pblendvb", "sha256rnds2"})
 """Some assemblers write xmm0 ahead of the other operands."""
+
 _SHIFT_BY_1 = "0x1"
 """Some assemblers do not write that a shift is by one."""
 
@@ -176,8 +177,10 @@ BOTTLENECK = "Rmax"
 SLOTS = "Slots"
 ALONE = "Alone"
 """Prefix of the pseudo-ports of instructions with unknown ports."""
+
 STORE = "mov MEM[64]:W, GPR[64]:R", "str GPR[64]:R, MEM[64]:W"
 """Plain stores, whose port pressure OSACA adds to instructions with no form for memory; cf. `PLAIN_LOADS`."""
+
 MIN_THROUGHPUT = 0.0001
 """Cycles. OSACA leaves instructions of throughput 0 out of all sums, those of pseudo-ports included."""
 

@@ -20,8 +20,9 @@ from inference.isa.code.binaries.program import CompiledProgram
 
 _KNOWN_SHARE = 0.5
 """Share of a sampled file's symbols that the program must have for the file to count as the program."""
-_FILES_LISTED = 5
-_MAX_NAME_LENGTH = 255
+
+_FILES_LISTED = 5  # that an error names
+_MAX_NAME_LENGTH = 255  # characters of a file's name, as Linux allows
 
 
 @dataclass

@@ -27,8 +27,8 @@ from dataclasses import dataclass, field
 
 from inference.formats.problems import ExchangeError
 
-MAX_POINTS = 1_000_000
-MAX_REGIONS = 100_000
+MAX_POINTS = 1_000_000  # places with samples, and jumps
+MAX_REGIONS = 100_000  # of memory with code
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ _SAMPLE = re.compile(
     re.DOTALL,
 )
 _UNKNOWN = "[unknown]"
-_MAX_LENGTH = 50_000
+_MAX_LENGTH = 50_000  # characters of a line: one sample with its branch stack
 _INSPECTED = 40, 400  # lines, and characters of each
 
 
@@ -319,7 +319,7 @@ _SAMPLES = re.compile(r"([\d,]{1,20}) samples(?:, percent: ([a-z -]+))?")
 _NAME = re.compile(r"\s*:\s*(?:\d+\s+)?(?:0x)?[0-9a-f]{1,16} <(.+)>:\s*")
 _ROW = re.compile(r"\s*([\d.]+)(?:\s+[\d.]+)*\s*:\s*([0-9a-f]{1,16}):\s*\S.*")
 _BESIDE = re.compile(r"\s*+(?::.*|-*\s*)")
-_MAX_LINE_LENGTH = 2000
+_MAX_LINE_LENGTH = 2000  # characters of a line that names a symbol
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from inference.formats.archived_parts import ArchivedPart, HeatMapPart, clean_te
 from inference.formats.quoting import json_text
 
 FORMAT = "pmweb-run"
-VERSION = 1
+VERSION = 1  # of the format
 RUN, EVENTS = "run.json", "events.jsonl"
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -269,7 +269,7 @@ def resource_mapping_file(number: int) -> str:
     return f"resource-mappings/{number}.json"
 
 
-DELETED = 0
+DELETED = 0  # in place of an id
 
 _KINDS = {
     **dict.fromkeys(("experiment_set", "evaluate", "other_sets", "datasets"), "sets"),
@@ -279,6 +279,7 @@ _KINDS = {
     "schemes": "schemes",
 }
 """{key of a description or result: kind of rows whose ids it holds}."""
+
 _SITE_FIELDS = ("evaluation", "url", "place")
 """Keys of results that mean something on the original site only."""
 

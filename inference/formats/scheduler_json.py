@@ -66,8 +66,11 @@ class AlternativePart(DocumentPart):
 
 
 class ScheduledExperimentPart(DocumentPart):
-    """Cycles per execution of an experiment: measured, predicted without a scheduler, and simulated (null
-    where no policy was found). `judges`: held out from the choice of the policy."""
+    """Cycles per execution of an experiment, measured and predicted.
+
+    Predictions are made without a scheduler, and simulated (null where no policy was found). `judges`:
+    held out from the choice of the policy.
+    """
 
     experiment: _SchedulerText
     measured: _Cycles
@@ -77,9 +80,10 @@ class ScheduledExperimentPart(DocumentPart):
 
 
 class DependentBlockPart(DocumentPart):
-    """Cycles per iteration of a block with dependences (hexadecimal digits): measured in a loop, predicted
-    without a scheduler, and simulated with the best policy, accepted or not. `judges`: held out from the
-    choice of the policy.
+    """Cycles per iteration of a block with dependences, measured in a loop and predicted.
+
+    The block is in hexadecimal digits. Predictions are made without a scheduler, and simulated with the
+    best policy, accepted or not. `judges`: held out from the choice of the policy.
     """
 
     block: Annotated[str, Field(max_length=400)]

@@ -24,8 +24,8 @@ CONTAINER_LIMIT = 3_000_000
 """Lists and objects of a JSON document: each takes up to 250 bytes of memory, however short."""
 
 _ZIP = b"PK\x03\x04"
-_MAX_ENTRIES = 50_000
-_NAMES_LISTED = 3
+_MAX_ENTRIES = 50_000  # of a zip archive
+_NAMES_LISTED = 3  # that an error names
 _NO_JSON = object()
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}

@@ -118,7 +118,7 @@ MEASURED = " measured"
 
 NO_PORTS = "it was measured, but has no port usage"
 NO_RATE = "it has no measured inverse throughput"
-_NAME_LIMIT = 20
+_NAME_LIMIT = 20  # characters of a microarchitecture's name
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,24 +30,29 @@ from inference.isa.uops_info import XmlInstruction, XmlOperand, scheme_name
 
 XML_PEEK = 64
 """Bytes that show whether a file is XML."""
+
 XML_LIMIT = 4 << 30
 """Bytes of XML, whether they come compressed or not: several times what uops.info has."""
 
-_CHUNK = 1 << 16
+_CHUNK = 1 << 16  # bytes given to the parser at once
 _MAX_LENGTH = 1 << 20  # bytes without the end of any element
 _UNSUSPICIOUS = 2 << 20  # bytes of XML that may come from anything
 _DENSEST = 200
 """Largest compression ratio that is accepted. Deflate reaches a thousand for repetitions."""
+
 _GZIP = b"\x1f\x8b"
 BEGINNING = re.compile(rb"\x1f\x8b|[\xef\xbb\xbf \t\r\n]*<")
 """First bytes of XML and of gzip."""
+
 _RATES = ("TP_loop", "TP_unrolled", "TP")
 _MAX_CHILDREN = {"operand": 64, "architecture": 100, "measurement": 1000, "IACA": 1000}
 """Elements that an instruction may have, since it is in memory until it ends. uops.info has a dozen operands
 and two dozen architectures, each with a measurement and a handful of IACA's answers.
 """
+
 _MAX_TEXT = 1 << 18
 """Characters of an instruction's elements together; uops.info's have some thousands."""
+
 _DEEPEST = 32  # elements in each other; uops.info has six
 _MAX_NAMES = 2000  # of elements and attributes, which the parser keeps; uops.info has some dozens
 

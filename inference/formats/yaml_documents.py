@@ -27,9 +27,11 @@ from inference.isa.targets import targets
 
 MAX_VALUES = 3_000_000
 """Texts, numbers, lists and objects that a file may have."""
-DEEPEST = 30
+
+DEEPEST = 30  # levels of nesting
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's where it is installed: many times faster."""
+
 _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -167,8 +169,9 @@ class NamedSchemes:
 
 
 def named_schemes(opcodes: Collection[str], problems: Problems) -> NamedSchemes | None:
-    """LLVM's names in the instruction set that has most of the opcodes; None after noting that LLVM is
-    missing.
+    """LLVM's names in the instruction set that has most of the opcodes.
+
+    None after noting that LLVM is missing.
     """
     names = set(opcodes)
     candidates: list[tuple[int, NamedSchemes]] = []

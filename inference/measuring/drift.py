@@ -20,10 +20,13 @@ from inference.core.experiment import Experiment, Measured, MeasurementState
 
 CHECK_INTERVAL = 180.0
 """Seconds of measuring between two checks."""
+
 MAX_CHECKS = 8
 """Largest number of results that are measured again at a time."""
+
 MAX_CHECK_SHARE = 0.02
 """Largest share of the experiments since the last check that are measured again."""
+
 MAX_CANDIDATES = 2000
 """Largest number of candidates; above it, a random sample."""
 
@@ -114,9 +117,7 @@ class DriftWatch:
         self._under_check: dict[Experiment, Measured] = {}
 
     def over(self, measure: Measure, experiments: Iterable[Experiment]) -> Iterator[Measured]:
-        """The results of `measure` for the experiments, in order; those of the added checks are not
-        yielded.
-        """
+        """The results of `measure` for the experiments, in order, without those of the added checks."""
         checks: deque[bool] = deque()
 
         def with_checks() -> Iterator[Experiment]:
@@ -147,8 +148,9 @@ class DriftWatch:
             self._end_round()
 
     def _remember(self, result: Measured) -> None:
-        """Add a settled result to the candidates; all results so far are candidates with the same
-        probability.
+        """Add a settled result to the candidates.
+
+        All results so far are candidates with the same probability.
         """
         if not result.usable:
             return

@@ -17,11 +17,11 @@ from inference.core.protocols import BatchBoard, Json
 from inference.isa.chains import DependencyChain
 from inference.measuring.remote import CONTENTION_TIMEOUT, batch_of
 
-_BATCH_ITEMS = 48
+_BATCH_ITEMS = 48  # experiments per message: some seconds of measuring, so that others get their turn
 _MAX_TRIES = 3
 """Measurements of an item that does not settle: another process may disturb the first ones."""
 
-MIN_INSTRUCTIONS = 100
+MIN_INSTRUCTIONS = 100  # in a loop body, so that the loop's own branch does not matter
 _INSTRUCTION_BYTES = 4  # of an instruction
 
 

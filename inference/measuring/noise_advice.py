@@ -20,7 +20,7 @@ Facts = Mapping[str, Any]
 QUIET_NOISE = 0.01
 """Median relative deviation of known blocks up to which a computer counts as quiet."""
 
-_FEW_CORES = 2
+_FEW_CORES = 2  # up to which other work on the computer gets in the way of any measurement
 _BUSY_SHARE = 0.25
 """Share of the cores that other processes may use before it is mentioned."""
 

@@ -46,11 +46,13 @@ def failure(experiment: Experiment, reason: str) -> Measured:
     return Measured(experiment, None, MeasurementState.FAILED, passes=0, note=reason)
 
 
-BATCH_SIZE = 96
+BATCH_SIZE = 96  # experiments handed over at once
 FIRST_BATCH_SIZE = 24
 """Experiments of the first batch of a long list, so that the first results come soon."""
+
 MAX_OUTSTANDING = 2
 """Batches posted at a time: the agent never waits for the next one, and few are lost when a run stops."""
+
 CONTENTION_TIMEOUT = 1800.0
 """Seconds for which a computer may be disturbed until its contended results are used as they are."""
 

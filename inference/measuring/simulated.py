@@ -43,9 +43,9 @@ _MAX_CACHED = 200_000  # exact times, for experiments that are measured again an
 SEQUENCER_UOPS = 4
 """µops that a microcode sequencer emits per cycle, while nothing else is decoded."""
 
-_MIN_MICROCODE_UOPS = 6
-_WAIT_CYCLES = 0.3
-_SLOW_FACTOR = 1.5
+_MIN_MICROCODE_UOPS = 6  # of a microcoded scheme, however few its mapping has
+_WAIT_CYCLES = 0.3  # lost per instance of a scheme with the quirk `WAITS`
+_SLOW_FACTOR = 1.5  # of the slower one of an unstable scheme's two speeds
 _BUSY_CYCLES = 3  # cycles for which a unit that is not pipelined takes nothing else
 
 NOTHING, UOPS, PORTS = "nothing", "uops", "ports"
@@ -61,6 +61,7 @@ NOISE_OPTIONS = (
     "counters",
 )
 """Options of a simulation of experiments beside its mapping; see `SimulatedProcessor`."""
+
 BLOCK_OPTIONS = ("zero_count_cycles",)
 """Further options of a simulated machine, which measures blocks too."""
 
@@ -279,8 +280,9 @@ class Quirk(StrEnum):
 
 
 def sample_quirks(mapping: PortMapping, share: float, seed: int) -> dict[str, Quirk]:
-    """{scheme: quirk} for this share of the mapping's schemes, with quirks in turn; the same seed gives
-    the same.
+    """{scheme: quirk} for this share of the mapping's schemes, with quirks in turn.
+
+    The same seed gives the same quirks.
     """
     schemes = sorted(scheme for scheme, uops in mapping.usage.items() if uops)
     chosen = random.Random(seed).sample(schemes, round(share * len(schemes)))  # noqa: S311  no secret

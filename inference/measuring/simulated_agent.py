@@ -21,7 +21,7 @@ from inference.measuring.remote import result_of
 from inference.measuring.simulated import NOTHING, SimulatedProcessor
 
 _NOP = b"\x90"
-_GHZ = 3.0
+_GHZ = 3.0  # that the simulated computer reports
 _POLL_SECONDS = 0.05  # seconds between two looks at the clock while time passes
 
 

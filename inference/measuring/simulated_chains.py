@@ -14,7 +14,7 @@ from inference.isa.chains import OLD_VALUE, QUICK, SAME_REGISTER, SLOW, ChainLin
 from inference.isa.targets import DEFAULT
 from inference.measuring.simulated_memory import SimulatedMemory
 
-PASSES = 5
+PASSES = 5  # of a reading, of which the median counts
 
 
 Latency = Callable[[ChainLink], float | None]
@@ -27,8 +27,10 @@ value.
 
 _SLOW_IMMEDIATE_SHARE = 0.03
 """Share of the immediates with which an instruction takes longer."""
+
 _MAX_IMMEDIATE_CYCLES = 3
 """Largest additional cycles of an instruction with another immediate."""
+
 _MAX_VALUE_CYCLES = 30
 """Largest additional cycles of an instruction with slow values."""
 

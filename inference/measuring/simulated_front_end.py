@@ -15,10 +15,11 @@ from inference.isa.dependences import reads_of_preserved_flags
 from inference.isa.front_end import CodeReading, FetchedInstruction, TimedCode
 from inference.isa.targets import DEFAULT
 
-_LINE = 64
+_LINE = 64  # bytes of a cache line
 _COUNTER_BYTES = 9
 """Bytes of the instructions that close a loop."""
-_PASSES = 5
+
+_PASSES = 5  # of a reading, of which the median counts
 
 
 @dataclass(frozen=True)

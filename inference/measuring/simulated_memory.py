@@ -19,15 +19,18 @@ from inference.isa.chains import DependencyChain
 from inference.isa.code.block import default_copies
 from inference.isa.dependences import PAGE_BYTES, STACK, InstructionAccesses, MemoryPlace
 
-_LINE = 64
+_LINE = 64  # bytes of a cache line
 _IN_ADDRESS = ("address", "base", "index")
 _MIN_BITS = 32
 """Bits of the smallest value that is renamed or learned."""
-_WIDEST_BITS = 512
+
+_WIDEST_BITS = 512  # of an access
 _MAX_COPIES = 140
 """Copies that are executed: more loads than any sampled memory unit learns."""
+
 _CACHE_SIZE = 4096
 """Codes, of which a run measures about 260."""
+
 _ROUNDS = 4
 """Executions of the code; the last half of them is timed."""
 
@@ -159,9 +162,7 @@ class _Decoded:
 
     @classmethod
     def of(cls, accesses: InstructionAccesses) -> _Decoded:
-        """Reads and writes of an instruction; if it only computes an address, as `lea` does, that is its
-        value.
-        """
+        """Reads and writes of an instruction; if it only computes an address, as `lea` does, that value."""
         reads = [access for access in accesses.reads if access.memory is None]
         in_address = tuple(read.location for read in reads if read.operand.endswith(_IN_ADDRESS))
         values = tuple(read.location for read in reads if not read.operand.endswith(_IN_ADDRESS))
@@ -187,9 +188,7 @@ class _Decoded:
         return _moves_stack(self.loads)
 
     def on_stack(self, unit: MemoryUnit, *, beside_pops: bool) -> float:
-        """Cycles until the next instruction that moves on through the stack; 0 where this one does not
-        affect that.
-        """
+        """Cycles until the next instruction that moves the stack pointer; 0 where it does not matter."""
         if self.pops:
             return unit.pop
         if _moves_stack(self.stores):

@@ -27,7 +27,7 @@ from inference.core.errors import InvalidInputError
 from inference.predictors.pattern_automaton import Automaton, PatternUse, atomic_bodies
 from inference.predictors.protocol import Answer, Failure, PredictorError
 
-MAX_STEPS = 1_000_000
+MAX_STEPS = 1_000_000  # places reached before an expression counts as ambiguous
 
 Places = tuple[int, ...]
 Regions = Sequence[frozenset[int]]
@@ -161,9 +161,7 @@ class _Loops:
         return ""
 
     def _steps(self, places: Places, regions: Regions) -> Iterator[tuple[Places, int]]:
-        """The places that one character reaches from several places at once, and the mask of these
-        characters.
-        """
+        """The places that one character reaches from several places at once, and these characters' mask."""
         automaton = self._automaton
         ways: list[tuple[Places, int]] = [((), automaton.all_characters)]
         for place, region in zip(places, regions, strict=True):
@@ -183,6 +181,7 @@ def _masks_to(places: Places | None, origins: dict[Places, tuple[Places | None, 
 
 MAX_AMBIGUOUS_TEXT = 1 << 14
 """Characters searched by a pattern whose time grows as their square: at worst a second."""
+
 NOT_EXECUTABLE, NO_SUCH_COMMAND = 126, 127
 """Exit statuses by which a wrapper reports that the program it should start is missing."""
 

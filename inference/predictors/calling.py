@@ -47,6 +47,7 @@ PROBE = bytes.fromhex("4801d8")
 """`add rax, rbx`: a tool without a number for it is not set up."""
 
 _MAX_DIGESTED_BYTES = 256 << 20
+"""Of a program; of a larger one, size and time of change stand for the content."""
 
 
 @dataclass(frozen=True)
@@ -167,8 +168,10 @@ class CalledTool:
         return self._reading.of_call(ended)
 
     def check(self) -> None:
-        """Raise `PredictorError` unless the tool predicts a plain addition; done once, and only if it is
-        `probed`.
+        """Check once that the tool predicts a plain addition, if it is `probed`.
+
+        Raises:
+            PredictorError: It does not.
         """
         with self._checking:
             if self._checked:

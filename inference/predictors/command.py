@@ -39,7 +39,7 @@ ONCE, LINES = "once", "lines"
 FILE = "{file}"
 """Placeholder in a command for the name of the block's file; without it, the block is the standard input."""
 
-_FIRST_SECONDS = 120.0
+_FIRST_SECONDS = 120.0  # for the first call at most: a tool may compile or load something
 _CODE_NAMES = {"object": "block.o", "bytes": "block.bin", "hex": "block.hex"}
 
 

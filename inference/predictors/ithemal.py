@@ -30,6 +30,7 @@ TOOL = ToolProgram(
 )
 PER_BLOCK = 0.01
 """It predicts a hundred executions."""
+
 _DEPTH = 3
 """Directories between predict.py and the root of its repository."""
 

@@ -309,9 +309,7 @@ _STORED = (core_model.KIND, mapping.KIND)
 
 
 def loop_wording(kind: str, name: BlockName) -> str:
-    """The part of a loop that predictors of this kind get, as a text; "" for a block that is no
-    loop.
-    """
+    """The part of a loop that predictors of this kind get, as text; "" for a block that is no loop."""
     if body_of(name.code, name.isa) == name.code:
         return ""
     if kind == machine.KIND:

@@ -23,7 +23,7 @@ from inference.isa.blocks import Block, BlockError, block_of_bytes, body_of, sch
 from inference.predictors.protocol import Answer, Failure
 
 KIND = "mapping"
-NO_LIMIT = 0.0
+NO_LIMIT = 0.0  # the value of R_max by which a request asks for none
 
 
 @dataclass(frozen=True)

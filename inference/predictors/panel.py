@@ -28,10 +28,12 @@ MAX_CACHED_ANSWERS = 200_000
 
 _MAX_PIECES = 32
 """Pieces of one question: enough that quick workers do more of them than slow ones."""
+
 _MIN_PIECE_BLOCKS = 8
 """Blocks of a piece: sending one takes as long as a tool needs for a few. Fewer are not sent at all, because
 a user may wait for them, and noticing that a cluster is unreachable takes seconds.
 """
+
 _MAX_TOOLS = 16
 """Predictors that a worker keeps open."""
 

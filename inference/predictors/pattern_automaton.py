@@ -27,16 +27,20 @@ class PatternUse(StrEnum):
 
 MAX_COPIES = 6
 """Copies of a repeated part; more repetitions are approximated by as many."""
+
 MIN_ENDLESS = 200
 """Repetitions from which on a part counts as repeated without end."""
+
 MAX_PLACES = 1000
 """Places of a pattern that can be checked."""
+
 _CHARACTERS = "\0\t\n\r\x1f -09afgzAFGZ_²é٣€\u2028"
 r"""Representatives of the classes `\\w`, `\\d` and `\\s`, beside the characters that a pattern names."""
+
 _ATOMIC = (_constants.ATOMIC_GROUP, _constants.POSSESSIVE_REPEAT)
 _REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT)
 _SINGLE = (_constants.LITERAL, _constants.NOT_LITERAL, _constants.ANY, _constants.IN)
-_START = 0
+_START = 0  # the state before the first character
 
 
 Condition = Callable[[str | None, str | None], bool]

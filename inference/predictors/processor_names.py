@@ -27,6 +27,7 @@ PROCESSORS = tuple(name for name in TOOL_NAMES if not name.startswith(("Cortex",
 
 _SAME_CORE = {"emeraldrapids": "sapphirerapids", "raptorlake": "alderlake"}
 """An older name in LLVM of the same core or a very similar one, for releases that lack the newer."""
+
 _OLDER = {
     "Zen 5": "Zen 4",
     "Zen 4": "Zen 3",
@@ -36,6 +37,7 @@ _OLDER = {
     "Neoverse N1": "Cortex-A76",
 }
 """The core before, of the same vendor: what people ask a tool about that does not know theirs yet."""
+
 _OPTION = {"llvm-mca": "cpu", "osaca": "arch", "uica": "arch", "iaca": "arch", "facile": "arch"}
 """The option in which a kind of predictor takes its processor."""
 
@@ -76,7 +78,7 @@ def check_name(option: str, name: str) -> None:
         raise InvalidInputError(f"{option} must be the name of a processor such as HSW, not {name[:60]!r}")
 
 
-_MAX_SUGGESTIONS = 3
+_MAX_SUGGESTIONS = 3  # of names like an unknown one
 
 
 def unknown_processor(option: str, tool: str, name: str, known: Sequence[str]) -> str:

@@ -30,13 +30,15 @@ import numpy.typing as npt
 from inference.core.errors import InvalidInputError
 from inference.predictors.protocol import Answer, Failure
 
-VERSION = 1
+VERSION = 1  # of the packed form, its first byte
 MAX_CODE_BYTES = 0xFFFF  # bytes; blocks are limited to far less
 MAX_BYTES = 1 << 28
 """Largest uncompressed size: a step of millions of samples is an error."""
 
 _FAILURES = tuple(Failure)
 _PLACES = {failure: place for place, failure in enumerate(_FAILURES, start=1)}
+"""{failure: its number in the packed form}; 0 stands for none."""
+
 _HEAD = struct.Struct("<IBB")
 _COUNT = struct.Struct("<I")
 

@@ -17,6 +17,7 @@ from inference.containment.access import READ_VARIABLE, operator_read_directorie
 from inference.predictors.protocol import PredictorError
 
 _PYTHONS = ("python3", "python", *(f"python3.{minor}" for minor in range(6, 30)))
+"""Names under which tools may look for an interpreter."""
 
 
 def executables(names: Iterable[str], places: Iterable[str] = ()) -> list[str]:

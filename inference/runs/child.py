@@ -150,8 +150,9 @@ def bind_to_parent() -> None:
 
 
 def limit_memory(limit: int | None) -> None:
-    """Let allocations beyond `limit` bytes of writable private memory fail with `MemoryError`; None: no
-    limit.
+    """Let allocations beyond a limit of writable private memory fail with `MemoryError`.
+
+    `limit`: bytes; None for no limit.
 
     The address space stays unlimited: compilers and thread pools reserve far more of it than they use.
     """

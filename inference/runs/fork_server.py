@@ -43,7 +43,7 @@ from inference.runs.reporter import JournalReporter
 
 logger = logging.getLogger(__name__)
 
-_MAX_REQUEST_BYTES = 4096
+_MAX_REQUEST_BYTES = 4096  # of a message that asks for a process
 
 
 class RunForkServer:

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 
-_PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
+_PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15  # operations of prctl (linux/prctl.h)
 _libc = ctypes.CDLL(None, use_errno=True)  # loaded before any fork: a forked child must not load libraries
 
 
@@ -28,6 +28,7 @@ def set_parent_death_signal(parent: int) -> bool:
 
 HEARTBEAT_VARIABLE = "PMWEB_HEARTBEAT"
 """Environment variable with the descriptor of the pipe that takes heartbeats."""
+
 HEARTBEAT_INTERVAL = 1.0  # seconds
 
 

@@ -26,8 +26,8 @@ from inference.runs.journal import Lease
 from inference.runs.kinds import Task, partial_result
 from inference.runs.supervisor import RunSupervisor
 
-_POLL_INTERVAL = 0.3
-_RETRY_INTERVAL = 5.0
+_POLL_INTERVAL = 0.3  # seconds between looks at the state of a part
+_RETRY_INTERVAL = 5.0  # seconds before a part is asked to end again
 _TRANSITIONS = {"pause": lifecycle.pause, "cancel": lifecycle.cancel, "keep": lifecycle.keep}
 
 

@@ -21,8 +21,10 @@ from inference.runs.journal import Entry, Lease
 
 FLUSH_INTERVAL = 0.4
 """Seconds between journal writes."""
+
 CHECKPOINT_INTERVAL = 2.0
 """Seconds between stored checkpoints at least."""
+
 _COST_SHARE = 20  # a picture or a checkpoint that costs t seconds comes at most every 20 t: 5 % of the time
 _MAX_PAUSE = 20.0  # seconds; whatever took more than one of them was waiting for somebody else
 

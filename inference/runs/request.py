@@ -279,10 +279,10 @@ probes per kind of execution unit, and groups that are measured only on request.
 Schemes = Annotated[str, AllowedTexts(SELECTIONS)] | Annotated[list[RowId], Field(min_length=1)]
 """A word of `SELECTIONS`, or ids of schemes."""
 
-MAX_MIXES = 100_000
+MAX_MIXES = 100_000  # of a run
 
 
-MAX_SCHEMES = 100_000
+MAX_SCHEMES = 100_000  # of a run
 
 Row = TypeVar("Row", bound=Model)
 

@@ -27,7 +27,7 @@ LABELS = {
 
 _FACTS = "subject"
 _RATE_WINDOW = 20.0  # seconds over which a rate is taken: recent, but longer than a batch
-_REPORT_INTERVAL = 0.3
+_REPORT_INTERVAL = 0.3  # seconds
 
 Clock = Callable[[], float]
 

@@ -24,10 +24,10 @@ from inference.runs.journal import LEASE_TIME, Lease
 
 logger = logging.getLogger(__name__)
 
-POLL_INTERVAL = 0.5
-HEARTBEAT_INTERVAL = 2.0
-_TAIL_LINES = 40
-_SETTLED_GRACE = 5.0
+POLL_INTERVAL = 0.5  # seconds between looks at the run's row, should a wake-up be lost
+HEARTBEAT_INTERVAL = 2.0  # seconds; a lease lasts several of them
+_TAIL_LINES = 40  # of a process's last output, for the error of a run that died
+_SETTLED_GRACE = 5.0  # seconds that a process may take to exit once its run has ended
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from django.db import transaction
 
 WORK = "work"
 """Topic of workers: there may be a run to claim."""
+
 NEWS = "run-news"
 """Topic of watchers: a run's journal has grown."""
 
@@ -41,9 +42,9 @@ def results_topic(run_id: int) -> str:
 
 Callback = Callable[[], None]
 
-_RETRY_DELAY = 2.0
+_RETRY_DELAY = 2.0  # seconds before a lost connection is opened again
 _SEND_TIMEOUT = 5.0  # seconds for one message, after which the layer is taken to be down
-_LAST_SEND_TIMEOUT = 0.5
+_LAST_SEND_TIMEOUT = 0.5  # seconds for messages that are still to be sent when the process ends
 _PROBE_INTERVAL = 30.0  # seconds; a process that only listens would not notice an outage of the layer
 _PROBE_TOPIC = "nobody"
 
@@ -187,7 +188,7 @@ def current_relay() -> LayerRelay | None:
 logger = logging.getLogger(__name__)
 
 _PATH_LIMIT = 103  # bytes of a socket's address; Linux has 107, others less
-_NAME_LIMIT = 60
+_NAME_LIMIT = 60  # bytes of a socket's file name
 
 
 class Wakeup:

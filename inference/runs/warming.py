@@ -21,7 +21,7 @@ from inference.runs.lifeline import set_parent_death_signal
 
 logger = logging.getLogger(__name__)
 
-_NICENESS = 19
+_NICENESS = 19  # the lowest priority: compiling ahead must not slow any run
 
 
 async def warm() -> None:

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 POLL_INTERVAL = 0.5  # seconds
 _MIN_INTERVAL = 0.1  # seconds, also at frequent wake-ups
-_LIST_LIMIT = 200
+_LIST_LIMIT = 200  # runs in a live list, the newest
 _SUMMARY_FIELDS = ("id", "name", "kind", "state", "wanted", "progress", "error")
 
 
@@ -65,8 +65,7 @@ class Watcher:
         self._task: asyncio.Task[None] | None = None
 
     def add(self, run_id: int | None) -> RunSubscription:
-        """Add a subscription; it is woken once at the beginning, so that its consumer reads the present
-        state."""
+        """Add a subscription, and wake it once, so that its consumer reads the present state."""
         subscription = RunSubscription(run_id)
         subscription.woken.set()
         self._subscriptions.add(subscription)

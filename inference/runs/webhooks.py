@@ -88,15 +88,15 @@ def validated_address(url: str) -> str:
 
 logger = logging.getLogger(__name__)
 
-POLL_INTERVAL = 2.0
+POLL_INTERVAL = 2.0  # seconds between looks for messages that are due
 RETRY_DELAYS = (timedelta(seconds=10), timedelta(minutes=1), timedelta(minutes=10), timedelta(hours=1))
 """Delays before the second, third, … attempt; the attempt after the last delay is the final one."""
 
-MAX_CONCURRENT = 32
+MAX_CONCURRENT = 32  # calls, each with a thread that mostly waits
 MAX_CONCURRENT_PER_HOST = 4
 """Concurrent attempts of one worker, in total and per host."""
 
-_ERROR_LIMIT = 300
+_ERROR_LIMIT = 300  # characters, as in the column
 
 
 async def deliver_webhooks() -> None:
@@ -218,6 +218,7 @@ def _may_be_internal(url: str) -> bool:
 
 CONNECT_TIMEOUT = 5.0
 """Seconds."""
+
 ANSWER_TIMEOUT = 10.0
 """Seconds from the connection to the end of the answer: a worker that shall end waits for it."""
 

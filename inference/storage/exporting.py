@@ -269,6 +269,7 @@ EXEGESIS_MODES = {
     "exegesis-uops": UOPS,
 }
 """{export format: mode}; a file has one mode."""
+
 CORE_MODEL_EXPORTS: Mapping[str, Export[StoredCoreModel]] = {
     "json": Export("core model (JSON)", *_JSON, _core_model_json, "all there is to it; imports again"),
     "diagram-svg": Export(

@@ -33,11 +33,13 @@ from inference.storage.rows import load_measurements, store_measurements, store_
 
 MAX_LISTED = 50
 """Problems of left-out rows that are kept with the set as text."""
+
 MEASURED_IN = "measured_in"
 """Key of a mapping's report: ids of the experiment sets that were named as its evidence."""
 
 ImportedRow = ExperimentSet | PortMapping | ResourceMapping | LatencySet
 """Kinds of rows that a file is stored as."""
+
 _MODELS: dict[FileContent | None, type[ImportedRow]] = {
     FileContent.MAPPING: PortMapping,
     FileContent.RESOURCES: ResourceMapping,

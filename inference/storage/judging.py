@@ -29,13 +29,17 @@ from inference.storage.results import MAX_COMPARED_RESULTS
 
 KEY = "judging"
 """Key of a mapping's report: its held-out experiments."""
+
 ELSEWHERE = "elsewhere"
 """Key below it: objections and conflicts on the site that an imported archive is from."""
+
 VERDICT = "verdict"
 """Key of a run's result: the conclusion of its search. Read it by `allowed_result` only: which other results
 contradict it depends on when it is read."""
+
 CHECK_MODEL = "check-model"
 """Kind of the runs that check the port model on a machine."""
+
 _EXPLAINED = "explained"
 _SHORT = {"Explainable inference": _EXPLAINED}
 """{algorithm: short name of its results}; others are called like their algorithm."""
@@ -203,8 +207,9 @@ def allowed_result(run: Run) -> Json:
 
 
 def archived_report(row: PortMappingRow) -> Json:
-    """The mapping's report for an archive, with what is said against it here: other results and checks of its
-    machine are not in the archive.
+    """The mapping's report for an archive, with what is said against it here.
+
+    Other results and checks of its machine are not in the archive.
     """
     report = allowed_report(row)
     grounds = grounds_of(row)

@@ -39,8 +39,9 @@ def nearest_names(model: type[Named], name: str, n: int = 3) -> list[str]:
 
 
 def lock_names(model: type[Named]) -> None:
-    """Lock the names of a model until the transaction ends, so that no two transactions choose the same free
-    name.
+    """Lock the names of a model until the transaction ends.
+
+    No two transactions then choose the same free name.
 
     Does nothing outside a transaction, and on databases with a single writer.
     """

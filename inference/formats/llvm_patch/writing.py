@@ -40,7 +40,7 @@ _DEFINITION = re.compile(  # bounded: a file of LLVM itself, in which definition
 )
 _STRING = re.compile(r'"([^"]*)"')
 _COMMENT = re.compile(r"//[^\n]*")
-_WIDTH = 80
+_WIDTH = 80  # columns, as LLVM's sources have
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,7 @@ def listed_override(writes: Sequence[str], opcodes: Sequence[str]) -> str:
 
 LATENCY_NOISE = 0.6
 """Cycles."""
+
 THROUGHPUT_NOISE = 0.15
 """Cycles, and share of the measured cycles; a difference must exceed both."""
 

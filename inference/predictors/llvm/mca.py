@@ -25,7 +25,9 @@ from inference.predictors.protocol import Answer, Failure, PredictorError
 KIND = "llvm-mca"
 
 _FIRST_SKIPPING_RELEASE = 19
-_DISASSEMBLY_BATCH = 500
+"""That passes over instructions it does not support (`-skip-unsupported-instructions`)."""
+
+_DISASSEMBLY_BATCH = 500  # blocks per call of llvm-mc
 _SURROUNDINGS = {"LLVM_DISABLE_SYMBOLIZATION": "1"}
 """A crash does not look up names for its stack, which would take most of the time."""
 

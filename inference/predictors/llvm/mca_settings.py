@@ -30,6 +30,7 @@ _SIMULATION = (
     r"|register-file-size|squeue)(?:=[\w.,+-]*)?"
 )
 """Flags that configure the simulation, and name no file."""
+
 _FLAG = re.compile(r"--?([A-Za-z][\w-]*)(=[\w.,+/-]*)?")
 
 

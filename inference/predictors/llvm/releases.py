@@ -19,8 +19,11 @@ INSTALL = "apt install llvm, or a package of one release such as llvm-19"
 _PLACES = ("usr/lib/llvm-*/bin", "usr/local/lib/llvm-*/bin", "opt/llvm*/bin")
 _DEPTH = 1
 """How far above such a directory the one lies in which a new release becomes visible."""
+
 _VERSION = re.compile(r"version (\d+(?:\.\d+)*\S*)")
 _LIMITS = Limits(seconds=10.0, output=1)
+"""Of a call that only asks for the version, or tries a processor's name."""
+
 _LISTED = re.compile(r"^  (\S+)\s+- Select the \S+ processor", re.MULTILINE)
 _UNKNOWN_PROCESSOR = "is not a recognized processor"
 _NO_MODEL = "unable to find instruction-level scheduling information"

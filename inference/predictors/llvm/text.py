@@ -16,7 +16,7 @@ _MARK = bytes.fromhex("0f188400")
 _MARK_TEXT = re.compile(r"prefetchnta\s+(-?\d*)\(%rax,%rax\)")
 _INVALID = re.compile(rb"^<stdin>:(\d+):\d+: warning: invalid instruction encoding", re.MULTILINE)
 _PREFIXES = frozenset(("lock", "rep", "repe", "repne", "repz", "repnz", "xacquire", "xrelease", "notrack"))
-_MAX_GROUP = 2000
+_MAX_GROUP = 2000  # blocks in one input of llvm-mca
 
 Text = tuple[str, ...]
 

@@ -50,11 +50,13 @@ for file in package.files or ():
 print(package.version, *(f"{name}:{isa}" for name, isa in sorted(models.items())))
 """
 """Prints the version and each model with its instruction set, without loading OSACA, which takes seconds."""
+
 _X86 = "x86"
 _FIRST_SECONDS = 300.0
 """Seconds until the first answer: where OSACA may not write beside its data, it parses its largest models
 again.
 """
+
 _GREETING = b""
 """A line that a worker answers with OSACA's version when it has loaded: a block then has its own time
 only.

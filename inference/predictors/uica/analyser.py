@@ -23,7 +23,7 @@ from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.predictors.uica.installation import INSTALL, find
 
 _WORKER = Path(__file__).with_name("worker.py")
-_FIRST_SECONDS = 120.0
+_FIRST_SECONDS = 120.0  # for the first answer: uiCA loads its tables, which takes seconds
 _GREETING = b""
 """A line that a worker answers when it has loaded: a block then has its own time only."""
 
@@ -58,8 +58,9 @@ class AnalyserSettings(ToolSettings):
 
 
 class WarmAnalyser:
-    """A predictor that keeps workers of uiCA (`tool` is `uica`) or Facile (`facile`) loaded. Threads may
-    share it.
+    """A predictor that keeps workers of uiCA or Facile loaded; threads may share it.
+
+    `tool`: `uica` or `facile`.
 
     `init`: the values that uiCA's registers start with.
 

@@ -18,8 +18,10 @@ from typing import Any
 
 _ROUNDS, _CYCLES = 10, 500
 """-minIterations and -minCycles of uiCA.py, as usual."""
+
 _FACILES_CHIP = "TIGER_LAKE"
 """The chip for which Facile decodes, for every architecture."""
+
 _BOUNDS = ("predec", "dec", "dsb", "lsd", "issue", "portUsage", "lat")
 """-analyticalComponents of facile.py, as usual."""
 

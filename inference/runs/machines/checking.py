@@ -12,17 +12,17 @@ from inference.agent.reading import ProtocolError
 from inference.core.errors import as_written
 from inference.core.protocols import Json
 
-MAX_FACTS_BYTES = 64 * 1024
-TEXT_LIMIT = 500
-INSTANCE_LIMIT = 40
-VERSION_LIMIT = 40
+MAX_FACTS_BYTES = 64 * 1024  # as JSON
+TEXT_LIMIT = 500  # characters
+INSTANCE_LIMIT = 40  # characters
+VERSION_LIMIT = 40  # characters
 
 _FACT_LIMIT = 1000  # characters of a text among the facts
-_MAX_DEPTH = 3
-_MAX_ID = 2**63 - 1
-_CHECK_NAME_LIMIT = 60
-_MAX_PASSES = 10_000
-_MAX_CYCLES = 1e9
+_MAX_DEPTH = 3  # levels of objects and lists in facts
+_MAX_ID = 2**63 - 1  # what a column of the database holds
+_CHECK_NAME_LIMIT = 60  # characters
+_MAX_PASSES = 10_000  # of one experiment that an agent can have needed
+_MAX_CYCLES = 1e9  # that an agent can have measured: a third of a second
 _EVENT_LIMIT = 60  # characters of the name of what is counted
 _MAX_EVENTS = 1e9  # of one execution
 _PLAUSIBLE = {"noise": (0.0, 100.0), "ghz": (0.01, 100.0), "rate": (0.001, 1e6)}

@@ -108,7 +108,7 @@ def _lacks(extension: str, flags: Collection[str], flag_of: Callable[[str], str]
     return any(name not in flags for name in needed)
 
 
-_RUN_WINDOW = 5
+_RUN_WINDOW = 5  # finished runs whose pace predicts the next one's
 _MIN_EXPERIMENTS = 50
 """Runs of fewer experiments spend most of their time on start and end."""
 

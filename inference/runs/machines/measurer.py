@@ -40,7 +40,7 @@ from inference.storage.rows import store_experiments, store_measurements
 MIN_SETTLED_SHARE = 0.5
 """Share of the single instructions that must settle: below it, a machine is too disturbed for inference."""
 
-_MAX_LISTED = 5
+_MAX_LISTED = 5  # experiments named in a warning
 _STORE_BITS = 64
 """Width of the stores in experiments."""
 

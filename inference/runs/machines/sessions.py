@@ -32,7 +32,7 @@ from inference.runs.machines.checking import clean_text
 from inference.storage.instruction_sets import SUPPLIED, load_supplied
 from inference.storage.names import check_name_free
 
-_CPU_LIMIT = 200
+_CPU_LIMIT = 200  # characters, as in the column
 
 
 @dataclass(frozen=True)
@@ -178,6 +178,8 @@ def _current_row(session: Session) -> Any:
 
 
 READING_INTERVAL = timedelta(seconds=10)
+"""Between stored readings of clock and noise: heartbeats come more often."""
+
 THINNING = (
     (timedelta(hours=6), timedelta(minutes=2)),
     (timedelta(days=2), timedelta(minutes=10)),
@@ -186,8 +188,8 @@ THINNING = (
 """(age from which, least distance of readings); None: all are deleted. At most some 5,300 rows per machine.
 """
 
-_THINNING_INTERVAL = timedelta(hours=1)
-_BATCH = 500
+_THINNING_INTERVAL = timedelta(hours=1)  # of which one old reading stays
+_BATCH = 500  # rows deleted by one statement
 _WORST_FIRST = (Machine.State.UNFIT, Machine.State.CONTENDED, Machine.State.MEASURING)
 
 

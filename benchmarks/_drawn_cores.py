@@ -166,6 +166,7 @@ _PORTS = 17
 _PATTERNS: Sequence[tuple[str, str]] = _TABLE["zen5_patterns"]["rows"]
 _ANY_VECTOR_RATE = 0.3
 """Cycles alone below which a vector operation runs on any vector port."""
+
 _ZEN5_MOVES = re.compile(r"mov(?!msk)|movzx|movsxd?|movbe|vmov(?!msk)|vbroadcast|vlddqu|prefetch")
 _NO_PORT = re.compile(r"nop|endbr|clc|stc")
 

@@ -59,6 +59,7 @@ HASTY = Settings(
     min_passes=2, max_passes=2, repetitions=3, sample_us=20.0, patience=0.0, timeout=0.5, tolerance=0.05
 )
 """Quick, and content with a disturbed computer: what the code does matters here, not its time."""
+
 _MAX_SECONDS = 120.0  # seconds for a batch; none needs a tenth of it
 
 

@@ -30,9 +30,11 @@ TOOLS = ("generated tool 1", "generated tool 2")
 MAX_LENGTH = 5
 SAMPLES = 100
 """Of a decision, and of a round."""
+
 _BLOCKS, _ROUNDS = 1000, 20
 _BATCHES = 100
 """Different batches of samples that decisions are given, of either kind: each its own would take minutes."""
+
 _TAKEN = 0.6
 _FAILING = 0.01
 

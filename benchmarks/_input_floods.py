@@ -23,8 +23,10 @@ from tests.launched import descendants
 
 MAX_MILLISECONDS = 50.0
 """Of `/health/` (95th percentile) over what it takes while nothing happens."""
+
 MAX_MIB = 400.0
 """Of memory, all processes of the site together, over what they take at rest."""
+
 LARGEST_ANSWER = 100_000
 _PREVIEWS = 60
 

@@ -20,6 +20,7 @@ from tests.zips import packed, unpacked
 _LIES = {"<H": (0, 1, 8, 14, 99, 0xFFFF), "<L": (0, 1, 0xFFFFFFFF, 2**31)}
 _FIELDS = ((8, "<H"), (10, "<H"), (16, "<L"), (20, "<L"), (24, "<L"), (28, "<H"), (42, "<L"))
 """Of an entry of an archive's directory: where its flags, packing, checksum, sizes, name and place stand."""
+
 _unpacked = lru_cache(maxsize=32)(unpacked)
 
 

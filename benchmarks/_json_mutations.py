@@ -144,6 +144,7 @@ MAKERS: dict[str, Callable[[Json, random.Random], str | bytes]] = {
 
 HEAVY = {"too large": 0.1, "huge texts": 0.3, "deeply nested": 0.5}
 """How often those that take long to send come, beside the others."""
+
 _OF_MESSAGES = {"noise", "binary", "wrong kind"}
 _OF_OBJECTS = {"same key twice"}
 _OFTEN = {"hostile texts": 4.0, "no numbers": 2.0, "spliced": 4.0}

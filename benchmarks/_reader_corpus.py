@@ -30,6 +30,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
 _SIZES = {1: 8, 2: 4, 4: 4, 9: 4, 10: 4, 11: 4, 12: 2, 14: 1, 17: 8, 18: 8, 19: 4, 20: 4, 21: 4, 22: 4, 23: 4,
           24: 8, 25: 8, 26: 4, 34: 4, 35: 0, 41: 4, 42: 4}  # fmt: skip
 """Bytes that a relocation of each type of x86-64's fills in."""
+
 _SECTION = re.compile(r'\s*\.(?:section\s+"?([\w.$@+-]+)"?|(text|data|bss)\b).*')
 _PREVIOUS = re.compile(r"\s*\.previous\b.*")
 

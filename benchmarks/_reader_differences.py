@@ -14,8 +14,10 @@ from benchmarks._reader_libraries import Stretch
 
 LINES = 400
 """Lines of a listing that are read in one go."""
+
 BEHIND = 2
 """Lines that are read with them."""
+
 _ADDRESS = re.compile(r"\s*([0-9a-f]+):\s+(\S.*)")
 _TAIL = re.compile(r"\s*(?:#|<).*")
 _NUMBER = re.compile(r"-?(?:0x[0-9a-f]+|\b\d+\b)")

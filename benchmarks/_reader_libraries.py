@@ -21,6 +21,7 @@ from benchmarks import MissingDataError
 SEED = 25
 STRETCH = 8192
 """Bytes of code that are disassembled in one go."""
+
 _PLACES = ("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib")
 _FUNCTION = re.compile(r"^([0-9a-f]{16}) .{6}F \.text\t", re.MULTILINE)
 _WITH_BYTES = re.compile(r"\s*([0-9a-f]+):\s+((?:[0-9a-f]{2}[ \t])+)\s*(.*)")

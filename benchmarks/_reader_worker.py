@@ -51,8 +51,10 @@ def _hear(event: str, arguments: tuple[Any, ...]) -> None:
 
 MAX_SECONDS = 1.0
 """Seconds of computing for one text."""
+
 SECRET = bytes.fromhex("4d0faffe") * 8
 """What the file has that the texts name: instructions (imul r15, r14) that none of them writes."""
+
 MAX_PIECES = 1000
 BEGIN, END = "/the-reading-begins", "/the-reading-ends"
 _GROWTH = 512  # MiB

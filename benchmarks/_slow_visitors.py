@@ -22,8 +22,10 @@ from pmweb.launcher.connections import raise_file_limit
 
 SOURCES = {"half_open": "127.0.2.{}", "bodies": "127.0.0.1", "downloads": "127.0.4.1", "sockets": "127.0.4.2"}
 """Addresses of the visitors by kind; of the half-open ones, a hundred each have one of their own."""
+
 BYTE_INTERVAL = 5.0
 """Seconds between two bytes of a body."""
+
 _POLL_INTERVAL = 0.5  # seconds
 _ESTABLISHED = 1  # the first byte of TCP_INFO is the state
 

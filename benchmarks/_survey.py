@@ -16,6 +16,7 @@ from benchmarks._measured import peak_mebibytes
 
 FAILED = "failed: "
 """Begins an outcome that must not be."""
+
 _SHOWN = 20
 _TRIES = 400
 

@@ -40,8 +40,10 @@ from inference.isa.x86.probes import PREFERRED
 CORES, _QUICK_CORES = 30, 2
 SECONDS = 120.0
 """What an algorithm may take on a core."""
+
 RIGHT, RIGHT_WITH_WASTE = 0.9, 0.8
 """The shares of right schemes that are asked for, on cores that waste nothing and on those that do."""
+
 _EXPERIMENTS, _MAX_COPIES = 60, 6
 _CLOSE = 0.02
 _KEPT = Path(__file__).parent / "out" / "any-core.jsonl"

@@ -25,6 +25,7 @@ _PLACES = ("/usr/bin/*", "/usr/lib/x86_64-linux-gnu/*.so*")
 _FILES, _QUICK_FILES = 750, 10
 _MAX_BYTES = 200_000
 """Of the code of a file, so that no large program decides alone."""
+
 _LARGEST_FILE = 40 << 20
 _ELSEWHERE = ("changes the control flow", "moves the stack pointer")
 _SHOWN = 20

@@ -106,8 +106,9 @@ def truth(path: Path) -> PortMapping:
 
 
 def judge(found: ExplainResult, processor: SimulatedProcessor, true: PortMapping) -> tuple[int, float, Json]:
-    """How many schemes are characterised, the share of the well-behaved ones that agree with the truth, up to
-    a renaming of ports, and what differs.
+    """How many schemes are characterised, and the share of the well-behaved ones that agree with the truth.
+
+    Mappings agree up to a renaming of ports; what differs is listed.
     """
     told = {each.scheme: each for each in found.characterisations}
     kept = [s for s, each in told.items() if each.outcome is SchemeFate.CHARACTERISED]

@@ -40,6 +40,7 @@ from tests.launched import descendants, wait_for_death
 CODE, AGENT, SERVER = 3000, 3500, 3500
 QUICK = 30
 """Times fewer of each, to see whether it works."""
+
 SEED = 8
 
 

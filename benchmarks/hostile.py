@@ -29,6 +29,7 @@ from benchmarks._survey import FAILED, Survey, shrunk
 INPUTS, UPLOADS, REQUESTS = 100_000, 2_000, 10_000
 QUICK = 50
 """Times fewer of each, to see whether it works."""
+
 SEED = 12
 
 

@@ -31,8 +31,10 @@ from inference.storage.mappings import store_mapping
 ROWS = 1_000_000
 FIRST_VIEW, OTHER_SELECTION = 1000.0, 500.0
 """Milliseconds that the first view and another selection may take."""
+
 MEMORY = 300.0
 """Megabytes that looking at all sources may take."""
+
 _REQUESTS = 7
 _CACHES = [
     function

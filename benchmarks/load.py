@@ -155,8 +155,9 @@ def _first_cookies(server: str, cookie: str) -> list[str]:
 
 
 def _submitted(size: Size, truth: PortMapping, machines: Sequence[Machine]) -> list[Run]:
-    """Half of the runs measure, for longer than this takes; the others evolve, and when one is done the next
-    one begins, so many that there is always one.
+    """Submit the runs: half of them measure, for longer than this takes, and the others evolve.
+
+    When one of these is done, the next one begins; they are so many that there is always one.
     """
     user = ensure_administrator()
     evolving = {

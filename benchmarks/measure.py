@@ -48,6 +48,7 @@ PUBLISHED_SHARE = 0.8943  # 2,234 of 2,498
 SHOWN = 12  # discrepancies that a line names, the largest
 PAUSE_SECONDS = 600.0
 """Between the two passes of `repeatability`."""
+
 NEAR_CPI = 0.02
 BATCH = 96
 SEED = 20

@@ -41,8 +41,10 @@ if TYPE_CHECKING:
 
 INSTRUCTIONS = 100_000
 """Of each listing; `PMWEB_READER_INSTRUCTIONS` is another number."""
+
 QUICK = 50
 """Times fewer of each, to see whether it works."""
+
 MIN_SHARE = 99.9
 DIFFERENT, COLD_MS, PROCESSES = 1000, 100.0, 9
 MAX_PIECES = 100_000

@@ -28,6 +28,7 @@ from benchmarks._survey import Survey
 TEXTS, WATCHED, PAGES = 1_000_000, 20_000, 10_000
 QUICK = 200
 """Times fewer of each, to see whether it works."""
+
 SEED = 25
 _WATCH = ("strace", "-f", "-qq", "-e", "trace=%file,%process,socket", "-e", "signal=none", "-o")
 

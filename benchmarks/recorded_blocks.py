@@ -60,6 +60,7 @@ STRAIGHT, LOOPS = 3.0, 6.0
 _ABOVE = 0.03
 _FULL_RATE = 1.2
 """Times the cycles at the full rate, up to which a scheme that delays no flood needs no port."""
+
 _STARTER, _DEFAULT = ("starter.csv",), ("alone_pairs_floods.csv", "floods.csv")
 
 

@@ -21,6 +21,7 @@ CHARACTERISED, KINDS, RIGHT = 1700, 12, 0.95
 EXPLAINED_SECONDS, CEGAR_SECONDS = 900, 180
 _EVERY = 8
 """Of the schemes of the default set, every so many are explained with `quick`."""
+
 _KEPT = Path(__file__).parent / "out" / "zen5-core.jsonl"
 
 

@@ -32,6 +32,7 @@ from inference.isa.targets import DEFAULT, target_of
 
 _NAMES = ("scheme", "isa-set", "extension", "mnemonic", "category")
 """Features that identify an instruction by name, in the order in which `precedence` tries to relax them."""
+
 _UOPS = "uops"
 _NAMING = ("mnemonic", "scheme")
 
@@ -280,9 +281,7 @@ def without_uops(document: Json | None) -> tuple[Json, bool]:
 
 @dataclass(frozen=True, slots=True)
 class RepresentedSchemes:
-    """The schemes that one instruction of an abstract block represents: their number, and the first few
-    texts.
-    """
+    """The schemes that one instruction of an abstract block represents: their number, and a few texts."""
 
     count: int
     schemes: tuple[str, ...]
@@ -309,8 +308,9 @@ def represented_schemes(document: Json | None, limit: int) -> list[RepresentedSc
 
 
 def generality_of(document: Json | None) -> int | None:
-    """The smallest number of schemes that an instruction represents (§8.1.7); None for an unreadable
-    document.
+    """The smallest number of schemes that an instruction represents (§8.1.7).
+
+    None for an unreadable document.
     """
     try:
         return min((instruction.count for instruction in represented_schemes(document, 0)), default=None)
@@ -319,9 +319,7 @@ def generality_of(document: Json | None) -> int | None:
 
 
 class Mention(StrEnum):
-    """How an abstract block mentions a scheme: by name, or as one of a class that its constraints
-    describe.
-    """
+    """How an abstract block mentions a scheme: by name, or as one of a class that constraints describe."""
 
     NAMED = "named"
     AMONG = "among"

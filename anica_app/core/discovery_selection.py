@@ -20,9 +20,11 @@ from inference.core.protocols import Json
 
 Covered = npt.NDArray[np.bool_]
 """bool[d, b]: whether discovery d subsumes block b."""
+
 _TIME_LIMIT = 60.0  # seconds for the integer program; then the best selection so far counts
 LENGTH = 4
 """Instructions of each block, as published."""
+
 TOP = 10  # discoveries that a campaign's page names first
 _BATCH = 500  # blocks judged at once
 _ATTEMPTS = 100  # to sample a block whose operands fit together

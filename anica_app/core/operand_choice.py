@@ -36,8 +36,10 @@ from inference.isa.operand_slots import (
 _CACHE_SIZE = 1 << 10  # sets of registers
 USUAL_LINES = 6
 """Addresses per block, as in the published sampler; a block that needs more gets more."""
+
 LINE = 64
 """Bytes of a cache line, or of half of one."""
+
 MAX_LINES = 4096 // 2 // LINE - 1
 """As many as lie within half a page, without the first."""
 
@@ -248,9 +250,7 @@ class _Classes:
         self.registers = list(self.families)
 
     def freedom(self, operand: int) -> int:
-        """The number of registers that fit. Operands with one choice, such as fixed ones, are assigned
-        first.
-        """
+        """The number of registers that fit; operands with one choice, such as fixed ones, come first."""
         return self.families[operand].bit_count()
 
     def fillings(self) -> list[Filling]:

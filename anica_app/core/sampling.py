@@ -15,6 +15,7 @@ from inference.isa.operand_slots import ChoiceError, Filling
 
 _CACHE_SIZE = 1 << 16
 """Instructions in the cache; blocks of a small space repeat them often."""
+
 _LINK_ATTEMPTS = 5
 """Attempts to create dependencies: registers may not go together, or one write may hide another."""
 

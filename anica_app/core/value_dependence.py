@@ -19,11 +19,13 @@ from inference.predictors.protocol import Answer
 
 CLOSE = 0.05
 """Relative difference in cycles up to which two measurements count as equal."""
+
 MAX_INPUTS = 8
 """Inputs of a block that are changed one at a time; further ones are not."""
 
 MeasureFrom = Callable[[Sequence[tuple[bytes, StartValues]]], Sequence[Answer]]
 """Measures blocks, each from its start values; one answer per pair."""
+
 InputChange = tuple[BlockInput, StartValues]
 """An input, and start values that differ from the original ones in this input alone."""
 
@@ -49,8 +51,9 @@ class MeasuredFinding:
 
 @dataclass(frozen=True)
 class ValueReading:
-    """Cycles measured from some start values. `holds` is None where the measurement failed; `note` says
-    why.
+    """Cycles measured from some start values.
+
+    `holds` is None where the measurement failed; `note` says why.
     """
 
     values: str
@@ -113,8 +116,9 @@ class _RepeatedFinding:
         return abs(answer.cycles - cycles) <= CLOSE * cycles or self.finding.holds(answer.cycles)
 
     def single_input_changes(self, readings: Sequence[ValueReading], questions: int) -> list[InputChange]:
-        """The original values with one input each replaced by a failing value; [] where there is a single
-        input.
+        """The original values with one input each replaced by a failing value.
+
+        Empty where there is a single input.
 
         Inputs take turns: the first failing value of each comes first. [] where not every input can have one
         of the `questions`.

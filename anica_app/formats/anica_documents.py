@@ -38,6 +38,7 @@ DISCOVERIES, WITNESSES = "discoveries/", "witnesses/"
 START_BLOCK, MINIMISED_BLOCK = "start_bb.s", "minimized_bb.s"
 SINGLE_LABEL = "generalization"
 """Label of the discovery in a generalisation's directory, which has one."""
+
 LABEL_LENGTH = 100  # characters
 REASON_LENGTH = 200  # characters
 MAX_SECONDS = 1e9
@@ -103,6 +104,7 @@ _Series = Annotated[int, Field(ge=0, lt=1 << 31, description="The number of a se
 _Abstract = Annotated[Json, AfterValidator(_check_abstract)]
 _Entries = BeforeValidator(lambda value: value or [])
 """Reads null as []."""
+
 _Objects = BeforeValidator(
     lambda value: [part for part in value if isinstance(part, dict)] if isinstance(value, list) else value
 )

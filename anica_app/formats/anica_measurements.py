@@ -38,6 +38,7 @@ _TABLES = {
 _READS = frozenset({"sqlite_master", "sqlite_schema", *_TABLES})
 _BROKEN = (sqlite3.Error, UnicodeDecodeError)
 """A file can have any bytes in names of columns and in SQLite's messages about them."""
+
 _CRASHES = ("stack dump", "assertion", "segmentation fault", "core dumped", "traceback", "signal", "abort")
 _TIMEOUTS = ("timeout", "timed out", "time limit")
 _UNSUPPORTED = ("unsupported", "not supported", "unrecognized", "unknown instruction", "invalid instruction")

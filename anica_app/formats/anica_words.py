@@ -48,6 +48,7 @@ _CATEGORIES = {
     "system": ("IO", "PKU", "PTWRITE", "SGX"),
 }
 """{our category: their categories that mean it alone}."""
+
 CATEGORIES: Words = {
     **{theirs: (ours,) for ours, words in _CATEGORIES.items() for theirs in words},
     "AVX": _VECTOR,

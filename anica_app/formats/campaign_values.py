@@ -111,6 +111,7 @@ _Share = Annotated[float, Field(ge=0, le=1)] | None
 _Abstract = Annotated[Any, AfterValidator(_check_abstract)]
 _Discovery = _Count | None
 """The number of a discovery."""
+
 Became = Literal["discovery", "subsumed", "duplicate", "concrete", "unfinished"]
 Purpose = Literal["round", "minimisation", "discovery", "other"]
 

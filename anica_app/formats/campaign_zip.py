@@ -48,12 +48,14 @@ from inference.isa.targets import target_of
 
 WITHOUT_FAMILIES = 1
 """The version without families."""
+
 TITLE = "campaign (zip)"
 MAIN, ALL_DISCOVERIES, ALL_FAMILIES = "campaign.json", "discoveries.json", "families.json"
 GENERALISATIONS, BATCHES, FILES = "generalisations/", "batches/", "files/"
 
 OnProgress = Callable[[int, int], None]
 """Called with (files done, all files); raises in order to stop."""
+
 _ZIP = b"PK\x03\x04"
 _MARKER_FILES = (CONFIG, DISCOVERY, WITNESS, MAIN)
 _EXPECTED = (

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 _ROWS_PER_BATCH = 200
 """Rows with bulky parts in memory at a time."""
+
 _ROWS = 500  # read from the database at once
 
 _REFERENCES = {"steps", "discoveries", "subsumed_by"}
@@ -50,6 +51,7 @@ _REFERENCES = {"steps", "discoveries", "subsumed_by"}
 Value = TypeVar("Value", bound="DataclassInstance")
 Discoveries = Mapping[int | None, Discovery]
 """Rows by their numbers."""
+
 _NONE: Discoveries = {}
 
 

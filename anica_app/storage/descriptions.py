@@ -42,6 +42,7 @@ Interest = Annotated[
     ),
 ]
 """When two answers disagree."""
+
 Space = Annotated[SpaceSettings, settings_of(SpaceSettings)]
 
 

@@ -28,6 +28,7 @@ from inference.storage.mappings import load_mapping
 STAGE_SUPPORT = "support"
 SUPPORT = "support.json"
 """The file of a campaign with the schemes of its blocks, and those excluded by each tool."""
+
 _PIECE = 500
 """Blocks per request: enough to be efficient, few enough to report progress."""
 

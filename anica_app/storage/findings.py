@@ -48,6 +48,7 @@ def interesting_samples(
 
 OPERAND_VALUES = "operand_values"
 """Key in a discovery's facts. Imported campaigns may have it in another form, which is ignored."""
+
 _Text = Annotated[str, Field(max_length=300)]
 
 

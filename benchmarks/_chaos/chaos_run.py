@@ -29,6 +29,7 @@ _PAUSE_ON_SITE = (8.0, 20.0)
 _LATEST, _LATEST_AGAIN = 1.0, 0.5  # share of an undisturbed run's time up to which it is struck
 _IN_FLIGHT = 2
 """Unfinished runs of a kind that is still to be hit, at most: no more than the hits that it lacks."""
+
 _FAULTS_TOLD = 5
 _CALM_SECONDS = 900.0
 _SETTLE_SECONDS = 900.0

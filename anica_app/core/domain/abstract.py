@@ -128,8 +128,9 @@ class AbstractBlock:
 
 @dataclass(frozen=True, slots=True)
 class FeatureExpansion:
-    """Relaxes the constraint of one instruction, counted from 0, on one feature by one step of its
-    abstraction.
+    """Relaxes the constraint of one instruction on one feature by one step of its abstraction.
+
+    Instructions are counted from 0.
 
     Two expansions with the same step are equal wherever they apply, since a step is one partial function.
     `value`, the relaxed constraint where the expansion was offered, is for display and does not count.

@@ -51,8 +51,9 @@ class Abstraction(ABC, Generic[ConcreteT, AbstractT]):
         return (UP,)
 
     def small_steps(self, abstract: AbstractT) -> tuple[str, ...]:
-        """Steps that relax less than those of `steps`, the longest first, for values whose full steps are
-        rejected.
+        """Steps that relax less than those of `steps`, the longest first.
+
+        They are tried for values whose full steps are rejected.
         """
         return ()
 
@@ -220,8 +221,9 @@ class Subsets(Abstraction[frozenset[str], Elements]):
         return bool(value) and abstract <= self._implied(value)
 
     def below(self, special: Elements, general: Elements) -> bool:
-        """More or stronger elements are below fewer or weaker ones; `NO_ELEMENTS` is comparable to itself
-        alone.
+        """Whether `value` has all elements of the other, or stronger ones.
+
+        `NO_ELEMENTS` is comparable to itself alone.
         """
         if isinstance(special, str) or isinstance(general, str):
             return special == general

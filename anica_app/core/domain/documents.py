@@ -94,8 +94,10 @@ def expansion_document(expansion: Expansion, vocabulary: Vocabulary) -> dict[str
 
 
 def parse_expansion(document: Json, vocabulary: Vocabulary) -> Expansion:
-    """The expansion of a document, the inverse of `expansion_document`. Raises `AnicaError` for an invalid
-    one.
+    """The expansion of a document, the inverse of `expansion_document`.
+
+    Raises:
+        AnicaError: The document is invalid.
     """
     match document:
         case {"aliasing": [str(first), str(second)]}:

@@ -25,14 +25,19 @@ SIZE, AT_MOST, AT_LEAST = "size:", "size<=", "size>="
 """Prefixes of elements of `memory` that are widths in bits; the last two only occur as weaker forms of the
 first.
 """
+
 SOME_FLAG = "flags:R"
 """The element of `operands` for reading at least one flag."""
+
 ACCESS_WIDTH = re.compile(r"size(:|<=|>=)(\d+)")
 """An element of `memory`: its comparison, ":" for exactly so many, and its bits."""
+
 MEMORY_OPERAND = re.compile(r"MEM\[(<=|>=|)(\d+)\]:(R|W|RW)")
 """An element of `operands`: its comparison, "" for exactly so many, its bits and its access."""
+
 _MAX_WIDTHS, _MIN_WIDTHS = (8, 16, 32, 64, 128, 256), (16, 32, 64, 128, 256, 512)
 """Bounds of widths that exclude something: hardly any access has more than 512 bits or fewer than 8."""
+
 _CACHE_SIZE = 1 << 16
 """Abstract instructions whose schemes are cached; a long search sees many more."""
 
@@ -77,9 +82,7 @@ class Vocabulary:
 
 @cache
 def full_vocabulary(isa: str = DEFAULT) -> Vocabulary:
-    """All features, with the widest bounds that campaigns allow: it can read the documents of any
-    campaign.
-    """
+    """All features, with the widest bounds that campaigns allow, to read the documents of any campaign."""
     settings = DomainSettings(edit_distance=MAX_EDITS, log_bound=MAX_LOG)
     return Vocabulary(FEATURES, settings, operands_of(isa).names)
 
@@ -98,8 +101,9 @@ def abstraction(name: str, settings: DomainSettings, operands: OperandNames) -> 
 
 
 def feature_value(name: str, member: BlockScheme, uops: Mapping[str, int]) -> Any:
-    """The value of a scheme's feature: a word, a set of words, or a number of µops; None for an unknown
-    number.
+    """The value of a scheme's feature: a word, a set of words, or a number of µops.
+
+    None for an unknown number.
 
     `uops`: {scheme text: number of µops}.
     """
@@ -131,8 +135,9 @@ def _operands(scheme: Scheme) -> frozenset[str]:
 
 
 def weaker_access(element: str) -> frozenset[str]:
-    """The next weaker elements of `memory`: `size:64` implies `size<=64` and `size>=64`, `size<=64` implies
-    `size<=128`.
+    """The next weaker elements of `memory`.
+
+    `size:64` implies `size<=64` and `size>=64`, `size<=64` implies `size<=128`.
     """
     width = ACCESS_WIDTH.fullmatch(element)
     if width is None:
@@ -142,8 +147,9 @@ def weaker_access(element: str) -> frozenset[str]:
 
 
 def weaker_operand(names: OperandNames, element: str) -> frozenset[str]:
-    """The next weaker elements of `operands`: reading the carry flag implies reading some flag, rax implies
-    its `GPR`.
+    """The next weaker elements of `operands`.
+
+    Reading the carry flag implies reading some flag, rax implies its `GPR`.
 
     Widths of memory operands weaken as in `weaker_access`. Reading and writing a flag or a `GPR` implies
     either.

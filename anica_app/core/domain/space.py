@@ -153,8 +153,7 @@ class SchemeSpace:
         uops: Mapping[str, int] | None = None,
         isa: str = DEFAULT,
     ) -> SchemeSpace:
-        """All schemes that the settings allow and that can be sampled, restricted to the texts in `among` if
-        given.
+        """All schemes that the settings allow and that can be sampled, of the texts in `among` if given.
 
         Raises:
             AnicaError: A group is unknown for the instruction set, or no scheme remains.
@@ -231,8 +230,10 @@ def _reasons(groups: frozenset[str], extensions: frozenset[str], isa: str) -> Ma
 
 
 def operands_of(isa: str) -> OperandChooser[Any]:
-    """Schemes and operand choices of an instruction set. Raises `AnicaError` where its blocks cannot be
-    abstracted.
+    """Schemes and operand choices of an instruction set.
+
+    Raises:
+        AnicaError: Its blocks cannot be abstracted.
     """
     operands = target_of(isa).operands
     if operands is None:
@@ -247,9 +248,7 @@ def _numbers(bits: Bits) -> Sequence[int]:
 
 @dataclass(frozen=True, slots=True)
 class AbstractedInstruction:
-    """An instruction: the number of its scheme, the contents of its operands that can alias, and its
-    bytes.
-    """
+    """An instruction: its scheme's number, the contents of operands that can alias, and its bytes."""
 
     scheme: int
     contents: tuple[Content, ...]

@@ -45,8 +45,9 @@ _ANY = {
 
 @dataclass(frozen=True)
 class BlockWording:
-    """An abstract block as text: phrases for each instruction, a sentence per constraint on operands and one
-    per dependency.
+    """An abstract block as text.
+
+    It has phrases for each instruction, a sentence per constraint on operands, and one per dependency.
     """
 
     instructions: tuple[tuple[str, ...], ...]

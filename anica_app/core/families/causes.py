@@ -177,8 +177,9 @@ def causes_of(
 
 
 def _changeable_block(witness: DisagreementWitness, world: ToolAccess) -> ChangedBlock | None:
-    """The block to change; None where changes would show nothing: another kind of disagreement, or no
-    block.
+    """The block to change; None where changes would show nothing.
+
+    That is so for another kind of disagreement, and without a block.
     """
     if witness.kind != DIFFERENCE:
         return None
@@ -280,8 +281,9 @@ def slower_of(answers: Sequence[Answer]) -> int:
 
 
 def _fewest(cuts: Sequence[TriedChange]) -> tuple[Carrier, ...]:
-    """The carriers that must be cut: single sufficient ones if there are any, memory only if no register is
-    among them.
+    """The carriers that must be cut: single sufficient ones if there are any.
+
+    Memory counts only if no register is among them.
 
     Several sufficient carriers are links of one chain.
     """
@@ -299,8 +301,9 @@ def _is_between_accesses(tried: Sequence[TriedChange]) -> bool:
 
 
 def _is_front_end(tried: Sequence[TriedChange], slower: int) -> bool:
-    """Whether no-ops make the slower tool's block slower: they only use front-end slots and would hide behind
-    any other bound.
+    """Whether no-ops make the slower tool's block slower.
+
+    They only use front-end slots, and would hide behind any other bound.
     """
     if not slower:
         return False

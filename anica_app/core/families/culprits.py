@@ -55,8 +55,10 @@ _MAX_NAMED = 3
 """For a constrained mnemonic, matches up to this number are all named; beyond it, only that of the
 witness.
 """
+
 _MAJORITY = 2 / 3
 """Share of the represented schemes that must have a class for the instruction to have it."""
+
 _NARROW = 0.1
 """Share of all schemes; an abstract instruction that represents fewer is what the discovery is about."""
 
@@ -156,8 +158,9 @@ def _class_of_most(domain: BlockDomain, abstract: AbstractBlock, place: int, own
 
 
 def _mnemonics(domain: BlockDomain, abstract: AbstractBlock, place: int, name: str) -> list[str]:
-    """The mnemonics of a class's schemes that an abstract instruction represents; [] where more than
-    `_MAX_NAMED` match a constrained mnemonic.
+    """The mnemonics of a class's schemes that an abstract instruction represents.
+
+    Empty where more than `_MAX_NAMED` match a constrained mnemonic.
     """
     bits = domain.table.meaning(abstract.instructions[place])
     mnemonics = {

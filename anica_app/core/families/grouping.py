@@ -24,6 +24,7 @@ FALSE_DEPENDENCY = "false dependency: "
 on the instructions. The last is a prefix for the class whose result a tool waits for although it is not
 read.
 """
+
 _MAX_NAMED = 3  # mnemonics that a class is named after; of more, one word says what they have in common
 _BOUND_WORDS = {
     DifferingBound.PORTS: "throughput",
@@ -107,9 +108,7 @@ def group_members(members: Sequence[FamilyMember], most: int = MAX_FAMILIES) -> 
 
 
 def _with_known_bounds(members: Sequence[FamilyMember]) -> list[FamilyMember]:
-    """Discoveries of unknown cause get the most frequent one of those with the same kind, slower tool and
-    class.
-    """
+    """Replace unknown causes by the most frequent one of discoveries with the same kind, tool and class."""
     known: dict[tuple[str, int, str], Counter[tuple[DifferingBound, ChainKind]]] = defaultdict(Counter)
     for member in members:
         if member.cause.bound is not DifferingBound.UNKNOWN:
@@ -128,9 +127,7 @@ def _with_known_bounds(members: Sequence[FamilyMember]) -> list[FamilyMember]:
 
 
 def _covered(way: FamilyWay, members: Sequence[FamilyMember]) -> list[MemberGroup]:
-    """Greedy set cover: the class of most discoveries, then the class of most of the remaining ones, and so
-    on.
-    """
+    """Greedy set cover: the class of most discoveries, then that of most of the remaining ones, and so on."""
     remaining = sorted(members, key=lambda member: member.number)
     groups = []
     while remaining:

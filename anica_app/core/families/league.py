@@ -14,6 +14,7 @@ from inference.predictors.protocol import Answer
 
 TOLERANCE = 0.25
 """Largest relative error of a correct prediction."""
+
 NEITHER = 0  # in place of a tool's number
 
 

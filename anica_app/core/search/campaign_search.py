@@ -107,18 +107,14 @@ class CampaignSearch:
         return minimise_all(self._world, self._driver, fresh)
 
     def _should_sample(self, waiting: Sequence[RoundCandidate]) -> bool:
-        """Whether to sample another round before the waiting blocks are generalised: full waves are
-        faster.
-        """
+        """Whether to sample another round before waiting blocks are generalised: full waves are faster."""
         if self._is_sampled_out() or len(self._independent(waiting)) >= self._world.settings.side_by_side:
             return False
         batch = self._world.settings.batch
         return not waiting or self._state.counters.rounds - waiting[0].place // batch < _MAX_ROUNDS_WAITING
 
     def _round(self) -> list[RoundCandidate]:
-        """Sample a round and return its interesting blocks, minimised, without those that a discovery
-        subsumes.
-        """
+        """Sample a round; returns its interesting blocks, minimised, that no discovery subsumes."""
         number, batch = self._state.counters.rounds, self._world.settings.batch
         end = (number + 1) * batch if self._termination.blocks is None else self._termination.blocks
         places = range(number * batch, min((number + 1) * batch, end))

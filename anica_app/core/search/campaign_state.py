@@ -92,8 +92,9 @@ class CampaignCounters:
 
 @dataclass(frozen=True)
 class CampaignUpdate:
-    """What was found since the last checkpoint. `subsumed`: {number of a discovery: number of the one that
-    subsumes it}.
+    """What was found since the last checkpoint.
+
+    `subsumed`: {number of a discovery: number of the one that subsumes it}.
     """
 
     counters: CampaignCounters

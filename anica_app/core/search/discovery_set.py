@@ -147,8 +147,9 @@ class DiscoverySet:
         return None
 
     def _maximal(self, traces: Sequence[GeneralisingTrace]) -> list[GeneralisingTrace]:
-        """The traces whose results no other result covers; of equivalent results the one with the fewest
-        constraints.
+        """The traces whose results no other result covers.
+
+        Of equivalent results, the one with the fewest constraints.
         """
         maximal: list[GeneralisingTrace] = []
         constraints = self._world.domain.expansions

@@ -30,8 +30,9 @@ class FreshBlocks:
 
 
 def sample_fresh(world: SearchContext, driver: Driver, places: Iterable[int]) -> FreshBlocks:
-    """The random blocks at these places, of 1 to `longest` instructions; each depends on the seed and its
-    place alone.
+    """The random blocks at these places, of 1 to `longest` instructions.
+
+    Each depends on the seed and its place alone.
     """
     domain, settings = world.domain, world.settings
     sampled: dict[int, SampledBlock] = {}
@@ -110,8 +111,9 @@ class GeneralisingStep:
 
 @dataclass(frozen=True, slots=True)
 class GeneralisingTrace:
-    """One generalisation: from the representation (β) of the block, `start`, by accepted expansions to the
-    `result`.
+    """One generalisation, from the representation (β) of the block to the `result`.
+
+    It begins with `start` and goes on by accepted expansions.
 
     `start_check`: the check of the start. Where that is not interesting there are no steps, and the result is
     concrete.

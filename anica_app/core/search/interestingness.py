@@ -115,7 +115,9 @@ class Disagreement:
         self._counted = settings.counted
 
     def verdict(self, answers: Sequence[Answer]) -> BlockInterest:
-        """A failure that counts ranks above every difference; any other failure makes the block
+        """The verdict on a block.
+
+        A failure that counts ranks above every difference; any other failure makes the block
         uninteresting.
         """
         cycles = [answer.cycles for answer in answers if answer.cycles is not None]

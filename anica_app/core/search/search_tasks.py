@@ -23,12 +23,14 @@ ResultT = TypeVar("ResultT")
 
 Task: TypeAlias = Generator[Sequence[SampledBlock], Sequence[JudgedBlock], ResultT]
 """A search over blocks: each time it yields at least one block."""
+
 _WINDOW = 10.0  # seconds over which the rate is taken
 
 
 class TimeIsUp(Exception):  # noqa: N818 it is no error
-    """Thrown into a task in place of verdicts: it may return what it has so far, or let the exception
-    pass.
+    """Thrown into a task in place of verdicts.
+
+    The task may return what it has so far, or let the exception pass.
     """
 
 

@@ -78,9 +78,7 @@ class SearchSettings(AlgorithmSettings):
         check_integer("attempts", self.attempts, 1, 1000)
 
     def batch_sizes(self) -> list[int]:
-        """Numbers of samples that are judged together, one batch after the other; they add up to
-        `samples`.
-        """
+        """Numbers of samples that are judged together, batch by batch; their sum is `samples`."""
         first = min(self.first_look, self.samples)
         return [look for look in (first, self.samples - first) if look]
 
@@ -90,8 +88,9 @@ class SearchSettings(AlgorithmSettings):
 
     @property
     def confirms(self) -> bool:
-        """Whether results are sampled once more; only with shared evidence, which rejects the wrong expansion
-        next time.
+        """Whether results are sampled once more.
+
+        Only with shared evidence, which rejects the wrong expansion next time.
         """
         return self.share_evidence and self.confirming > 0
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from inference.core.core_model import CoreModel, FrontEndLimits, core_overview
+from inference.core.core_model import (
+    CoreModel,
+    FrontEndLimits,
+    KindCompetition,
+    core_overview,
+    kind_competition,
+)
 from inference.core.core_model.overview import unit_port_names
 from inference.core.mapping import PortMapping
 
@@ -115,3 +121,59 @@ def test_a_stray_scheme_does_not_name_a_port() -> None:
 def test_ports_have_names_without_anything_that_tells_them_apart() -> None:
     assert names(2) == ["P0", "P1"]
     assert names(2, nothing=("ALU", 0), other=("", 0b10)) == ["P0", "P1"]
+
+
+def competition_of(usage: dict, moves: frozenset[str] = frozenset()) -> KindCompetition:
+    mapping = PortMapping(("0", "1", "2", "3"), usage)
+    return kind_competition(
+        core_overview(
+            CoreModel(mapping, moves=moves), {name: name for name in usage}, tuple(usage), ("store",)
+        )
+    )
+
+
+def test_kinds_compete_for_the_ports_that_they_share() -> None:
+    found = competition_of(
+        {
+            "add": ((0b0111, 1),),
+            "shift": ((0b0110, 1),),
+            "multiply": ((0b0010, 1),),
+            "sub": ((0b0111, 1),),
+            "load": ((0b1000, 1),),
+            "add of memory": ((0b0111, 1), (0b1000, 1)),
+        }
+    )
+    assert [group.names for group in found.groups] == [
+        ("add", "sub"),
+        ("shift",),
+        ("multiply",),
+        ("load", "add of memory"),
+    ]
+    together = {
+        (pair.first.names[0], pair.second.names[0]): (pair.shared, round(pair.together, 3))
+        for pair in found.strongest
+    }
+    assert together == {
+        ("shift", "add"): (("1", "2"), 1.667),
+        ("multiply", "shift"): (("1",), 1.5),
+        ("multiply", "add"): (("1",), 1.333),
+    }
+
+
+def test_work_of_several_uops_competes_as_a_whole() -> None:
+    found = competition_of(
+        {"store": ((0b0001, 1), (0b0110, 3)), "add": ((0b0111, 1),), "load": ((0b0001, 2),)}
+    )
+    for row, names in zip(found.pairs, found.groups, strict=True):
+        for pair in row:
+            assert 1 <= pair.together <= 2
+            assert pair.first == names
+            mirrored = found.pairs[found.groups.index(pair.second)][found.groups.index(pair.first)]
+            assert (pair.together, pair.shared) == (mirrored.together, mirrored.shared)
+    assert all(found.pairs[place][place].together == 2 for place in range(len(found.groups)))
+
+
+def test_what_needs_no_port_competes_with_nothing() -> None:
+    usage = {"add": ((0b1, 1),), "nop": (), "move": ((0b1, 1),)}
+    assert [group.names for group in competition_of(usage, frozenset(["move"])).groups] == [("add",)]
+    assert competition_of({}).strongest == []

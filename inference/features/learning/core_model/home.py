@@ -268,11 +268,19 @@ class MissingPart:
 
 @dataclass(frozen=True)
 class Missing:
-    """Missing parts; `obstacle`: why nothing can be measured now, "" where it can."""
+    """Missing parts.
+
+    Args:
+        parts: Each with what follows from it.
+        obstacle: Why nothing can be measured now, "" where it can.
+        pending: An unfinished completion.
+        recorded: What a recording says is missing, "" for nothing and for models of this site.
+    """
 
     parts: tuple[MissingPart, ...]
     obstacle: str
     pending: Run | None
+    recorded: str = ""
 
 
 PORTS, FRONT_END, LATENCIES, SCHEDULER, SCHEMES = "ports", "front-end", "latencies", "scheduler", "schemes"
@@ -296,7 +304,7 @@ def missing_of(row: StoredCoreModel, contents: CoreModelContents, lacks: str = "
     if row.machine is None:
         parts = [MissingPart("", f"{lacks[0].upper()}{lacks[1:]}.")] if lacks else []
         parts += [MissingPart("", _MISSING[part]) for part in lacking]
-        return Missing(tuple(parts), "", None)
+        return Missing(tuple(parts), "", None, lacks)
     runs = completing_runs(row)
     pending = next((run for run in runs if run.state not in Run.FINAL), None)
     return Missing(tuple(_parts(row, row.machine, lacking, runs)), obstacle(row), pending)
@@ -387,7 +395,8 @@ def limits_of(
     contents: CoreModelContents, missing: Missing, against: Contradictions
 ) -> list[tuple[str, str]]:
     """(what limits a model, key of the section about it), in a few words each."""
-    limits = [(f"{part} not measured", "missing") for part in contents.lacking]
+    limits = [(missing.recorded, "missing")] if missing.recorded else []
+    limits += [(f"{part} not measured", "missing") for part in contents.lacking]
     limits += [
         (f"ports of {part.lacking:,} schemes of the default set not known", "missing")
         for part in missing.parts

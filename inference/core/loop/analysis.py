@@ -126,9 +126,9 @@ def _bound(modelled: ModelledBlock, bound: CoreBound, unmapped: int) -> LoopBoun
         by_values = [place for place in sorted(places) if modelled.accesses[place].by_values]
     elif bound.kind is BoundKind.PORTS:
         is_open = unmapped > 0
-        if any(instruction.by_values for instruction in modelled.accesses):
+        by_values = _port_users_by_values(modelled)
+        if is_open or by_values:
             low = _certain_ports(modelled)
-            by_values = _port_users_by_values(modelled)
     elif bound.kind in (BoundKind.SLOTS, BoundKind.INSTRUCTIONS) and mapping is not None:
         rate = mapping.issue_width if bound.kind is BoundKind.SLOTS else mapping.r_max
         unknown = sum(
@@ -145,15 +145,22 @@ def _bound(modelled: ModelledBlock, bound: CoreBound, unmapped: int) -> LoopBoun
 
 
 def _certain_ports(modelled: ModelledBlock) -> float:
-    """The cycles of the ports at least: instructions whose time depends on values may need one µop of each
-    kind, where a measurement with other values shows more, and need not take as long as they did alone.
+    """The cycles of the ports at least.
+
+    Instructions whose time depends on values may need one µop of each kind, where a measurement with other
+    values shows more, and need not take as long as they did alone. Nor do those that store: alone they were
+    measured with another cache line each time.
     """
     block, works = modelled.accesses, [*modelled.works]
     for place, instruction in enumerate(block):
         work = works[place]
         if instruction.by_values and work is not None:
             works[place] = {mask: min(uops, 1.0) for mask, uops in work.items()}
-    steady = [instruction for instruction in block if not instruction.by_values]
+    steady = [
+        instruction
+        for instruction in block
+        if not instruction.by_values and all(access.memory is None for access in instruction.writes)
+    ]
     alone = times_alone(steady, modelled.model, modelled.stores)
     return max([busiest_ports(total_work(works)), *(bound.cycles for bound in alone)])
 

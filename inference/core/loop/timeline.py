@@ -62,9 +62,14 @@ class LoopTimeline:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What is printed in a cell for each port: its name, or its number where names are long."""
-        is_short = max(map(len, self.ports)) <= _MAX_IN_CELL
-        return self.ports if is_short else tuple(map(str, range(len(self.ports))))
+        """What is printed in a cell for each port: its name; of long ones the first letter and the number,
+        or the port's number where these are not distinct.
+        """
+        initials = tuple(name[:1] + name[len(name.rstrip("0123456789")) :] for name in self.ports)
+        for names in (self.ports, initials):
+            if max(map(len, names)) <= _MAX_IN_CELL and len({*names}) == len(names):
+                return names
+        return tuple(map(str, range(len(self.ports))))
 
     def text_of(self, place: int) -> str:
         """The text of a µop's instruction."""

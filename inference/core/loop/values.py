@@ -183,3 +183,7 @@ class LoopAnalysis:
     lacking: tuple[str, ...] = ()
     is_unknown: bool = False
     mapping_ports: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.mapping_ports:
+            object.__setattr__(self, "mapping_ports", self.ports)

@@ -18,7 +18,7 @@ from inference.isa.blocks import Block, read_blocks
 from inference.isa.targets import DEFAULT, target_of
 from tests.core.core_model.test_bounds import CORE
 
-RECORDED = Path("inference/features/library/gallery/cores/zen-4.json.gz")
+GALLERY = Path("inference/features/library/gallery/cores")
 CMP, JNE = "cmp GPR[64]:R, GPR[64]:R", "jne REL[8]"
 PAIR = "cmp reg, reg + je"
 
@@ -68,8 +68,11 @@ _INSTRUCTIONS = (
 
 
 @cache
-def recorded_core() -> CoreModel:
-    return read_core_model(gzip.decompress(RECORDED.read_bytes())).model()
+def recorded_core(name: str = "zen-4") -> CoreModel:
+    return read_core_model(gzip.decompress((GALLERY / f"{name}.json.gz").read_bytes())).model()
+
+
+RECORDED_CORES = sorted(path.name.removesuffix(".json.gz") for path in GALLERY.glob("*.json.gz"))
 
 
 def block_of(code: str) -> Block:

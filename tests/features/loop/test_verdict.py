@@ -7,11 +7,21 @@ from dataclasses import replace
 import pytest
 
 from inference.core.core_model import BoundKind, CoreModel, MemoryTimes
+from inference.core.experiment import Experiment
 from inference.core.loop.analysis import analyse
 from inference.core.loop.values import CycleRange, LoopBound
+from inference.core.throughput import inverse_throughput
 from inference.features.asking.loop.verdict import number_text, verdict_of
+from inference.isa.blocks import accesses_of
 from tests.core.core_model.test_bounds import CORE, IMUL
-from tests.core.loop.modelled_blocks import JUMPING, block_of, on_core, random_block, recorded_core
+from tests.core.loop.modelled_blocks import (
+    JUMPING,
+    RECORDED_CORES,
+    block_of,
+    on_core,
+    random_block,
+    recorded_core,
+)
 
 WITHOUT_IMUL = replace(
     CORE, latencies={text: pairs for text, pairs in CORE.latencies.items() if text != IMUL}
@@ -79,6 +89,75 @@ def test_what_rests_on_another_scheme_is_about_so_many_cycles() -> None:
     text = verdict("imul eax, ebx", nearest=True)
     assert text.startswith("About 3.0 cycles: `imul` waits for its own result in rax;")
     assert text.endswith("latency of `imul` as of the nearest scheme.")
+
+
+DIVISION = "vdivpd YMM:W, YMM:R, YMM:R"
+DIVIDING = replace(CORE, alone={DIVISION: 5.0})
+QUICK_DIVISION = replace(
+    CORE,
+    mapping=replace(CORE.mapping, usage={**CORE.mapping.usage, DIVISION: ((0b01, 5),)}),
+    latencies={**CORE.latencies, DIVISION: {("2", "1"): 13.0, ("3", "1"): 13.0}},
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "model", "sentence"),
+    [
+        (
+            "vdivpd ymm0, ymm1, ymm2",
+            DIVIDING,
+            "About 5.0 cycles with the values measured: `vdivpd` takes 5.00 alone; the ports of `vdivpd` are "
+            "not known.",
+        ),
+        (
+            "vdivpd ymm0, ymm1, ymm2\nimul rax, rbx\nimul rax, rbx",
+            DIVIDING,
+            "At least 6.0 cycles: `imul` → `imul` wait for each other; the ports of `vdivpd` are not known; "
+            "the time of `vdivpd` depends on the values.",
+        ),
+        (
+            "vdivpd ymm0, ymm1, ymm2",
+            QUICK_DIVISION,
+            "About 5.0 cycles with the values measured: `vdivpd` fills port 0; issue slots are at 5 %.",
+        ),
+        (
+            "vdivpd ymm0, ymm0, ymm2",
+            QUICK_DIVISION,
+            "13.0 cycles with the quickest values: `vdivpd` waits for its own result in xmm0; ports are at "
+            "38 %.",
+        ),
+    ],
+)
+def test_a_time_that_depends_on_values_is_no_least_one(code: str, model: CoreModel, sentence: str) -> None:
+    assert verdict(code, model) == sentence
+
+
+@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("core", RECORDED_CORES)
+def test_at_least_is_never_more_than_what_is_measured_later(seed: int, core: str) -> None:
+    """For each scheme of a block that a core model lacks but for its time alone, which was measured with slow
+    values: what the complete model says is not below what the verdict says at least.
+    """
+    block, whole = random_block(seed), recorded_core(core)
+    assert whole.mapping is not None
+    complete = analyse(on_core(block, whole))
+    by_values = {access.scheme for access in accesses_of(block) if access.by_values}
+    for scheme in {row.scheme for row in complete.instructions} & whole.mapping.usage.keys():
+        alone = inverse_throughput(whole.mapping, Experiment.of([scheme]))
+        mapping = replace(
+            whole.mapping,
+            usage={text: uops for text, uops in whole.mapping.usage.items() if text != scheme},
+            slots={text: count for text, count in whole.mapping.slots.items() if text != scheme},
+        )
+        latencies = {text: pairs for text, pairs in whole.latencies.items() if text != scheme}
+        slow = {scheme: alone * (3 if scheme in by_values else 1)}
+        lesser = replace(whole, mapping=mapping, latencies=latencies, alone={**whole.alone, **slow})
+        for nearest in (False, True):
+            found = analyse(on_core(block, lesser, nearest=nearest))
+            sentence = verdict_of(block, found)
+            if sentence.startswith("At least"):
+                assert found.cycles.low <= complete.usual + 1e-3, (scheme, sentence)
+                assert float(sentence.split()[2]) <= complete.usual + 0.05
 
 
 def test_a_closed_range_is_said_with_both_ends() -> None:

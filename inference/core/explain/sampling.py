@@ -138,7 +138,7 @@ class MeasurementSampler:
     def _measure(self, experiments: Sequence[Experiment], number: int) -> None:
         """Take sample `number`, from 0, of each experiment; recorded data have only the first."""
         measurer = self._measurer
-        if isinstance(measurer, RepeatingMeasurer) and number:
+        if number and isinstance(measurer, RepeatingMeasurer):
             measurer = measurer.repetition(number)
         offered = [e for e in experiments if self.has(e)]
         for experiment in experiments:

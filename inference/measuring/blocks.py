@@ -35,8 +35,8 @@ from inference.measuring.remote import CONTENTION_TIMEOUT
 
 UNROLLED, LOOP = "unrolled", "loop"
 MODES = (UNROLLED, LOOP)
-MAX_COPIES = 2000
-MAX_PAGES = 4096
+MAX_COPIES = 2000  # of a block in a loop
+MAX_PAGES = 4096  # of memory that a block may touch
 
 
 @dataclass(frozen=True)
@@ -156,6 +156,7 @@ def item_for(
     wide: bool = True,
     counter: str | None = None,
     start: StartValues | None = None,
+    offset: int = 0,
 ) -> tuple[Frame, BatchItem]:
     """The frame and the item that an agent is sent for a block that has no `obstacle`.
 
@@ -166,6 +167,7 @@ def item_for(
         wide: Whether the agent fills masks and vectors of 512 bits.
         counter: The register that counts the iterations of a loop, of those that are free; None chooses one.
         start: Other start values than those of the options.
+        offset: Bytes between the beginning of a cache line and the first copy, 0 to 63.
     """
     start = start or options.start
     body = iteration_of(block)
@@ -185,6 +187,7 @@ def item_for(
         fpu=filled_fpu(block),
         pages=options.pages,
         unrolled=unrolled,
+        offset=offset,
         clear_masks=bool(masks) and not start.masks,
     )
     stores = sum(map(stores_of, block.instructions))
@@ -195,8 +198,9 @@ def item_for(
 
 
 def item_for_code(code: TimedCode, flags: Collection[str] | None) -> tuple[Frame, BatchItem]:
-    """The frame and the item of code made by this project, which does not use r15: that counts the
-    iterations.
+    """The frame and the item of code made by this project.
+
+    Such code does not use r15, which counts the iterations.
     """
     frame = Frame(
         memory_register="",
@@ -289,6 +293,7 @@ class BlockMeasurer:
         latency_bound: Collection[int] = (),
         copies: int = 0,
         starts: Sequence[StartValues] = (),
+        offset: int = 0,
     ) -> Iterator[tuple[int, Result]]:
         """(index, result in cycles per iteration) of every block, in the order in which they come.
 
@@ -300,6 +305,7 @@ class BlockMeasurer:
             latency_bound: Indices of the blocks that mostly wait for their own results.
             copies: Instead of the number of the options.
             starts: The values that each block starts with; () for those of the options.
+            offset: Bytes between the beginning of a cache line and the first copy, 0 to 63.
         """
         options = replace(
             self._options, mode=mode or self._options.mode, copies=copies or self._options.copies
@@ -315,7 +321,15 @@ class BlockMeasurer:
         counters = shared_counters([*measurable.values()]) if options.mode == LOOP else [""] * len(measurable)
         for (index, block), counter in zip(measurable.items(), counters, strict=True):
             start = starts[index] if starts else None
-            frame, item = item_for(block, options, self._flags, wide=self._wide, counter=counter, start=start)
+            frame, item = item_for(
+                block,
+                options,
+                self._flags,
+                wide=self._wide,
+                counter=counter,
+                start=start,
+                offset=offset,
+            )
             bound = self._shares and index in latency_bound
             name = f"{item.id} {repeat}" if repeat else item.id
             items[index] = frame, replace(item, id=name, latency_bound=bound)

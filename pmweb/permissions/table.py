@@ -137,6 +137,7 @@ RULES: tuple[tuple[Rule, str], ...] = (
     # what readers take away
     (export(), "sets-compare-csv latencies-compare-csv publish-zip"),
     (export("inference.InstructionScheme"), "scheme-csv"),
+    (export("inference.ISA"), "isa-csv"),
     (export(SET), "set-conflicts-csv set-export"),
     (export(MAPPING), "mapping-compare-csv mapping-doubts-csv mapping-export mapping-llvm-report"),
     (export(RESOURCES), "resource-mapping-export"),

@@ -87,6 +87,7 @@ class BlockConfig(RunRequest):
 
     `isa` is the instruction set of the machine. `values`: start values of single registers, or of `vector`,
     `memory` and `masks`. `repeat_values`: measure blocks again with values that may change their time.
+    `offset`: bytes between the beginning of a cache line and the first copy; null leaves it to the harness.
     """
 
     noun = "a run over basic blocks"
@@ -96,6 +97,7 @@ class BlockConfig(RunRequest):
     options: Annotated[BlockOptions, settings_of(BlockOptions)] = BlockOptions()
     values: dict[str, int] = {}
     repeat_values: bool = False
+    offset: Annotated[int, Field(ge=0, le=63)] | None = None
 
 
 def read_config(description: Json) -> BlockConfig:
@@ -147,7 +149,8 @@ class BlockJob(Job):
         results: dict[int, Json] = {}
         with open_block_measurer(task, machine, options) as (identity, measure):
             start_values = [entry.start for entry in starts]
-            for place, result in measure([blocks[entry.index] for entry in starts], starts=start_values):
+            started_blocks = [blocks[entry.index] for entry in starts]
+            for place, result in measure(started_blocks, starts=start_values, offset=config.offset or 0):
                 results[place] = _result_json(starts[place].index, result)
                 if place < len(blocks):
                     reporter.emit(BlockMeasured(**results[place]))

@@ -1,24 +1,31 @@
-"""API of explanations: everything that a core model says about one loop."""
+"""API of explanations: everything that a core model says about one loop, and why blocks take their time."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
 from ninja import Router, Schema
 from pydantic import Field
 
+from inference.core.core_model import Assumptions, BoundKind
 from inference.core.simulation.timeline import MAX_ITERATIONS
 from inference.features.asking.loop.answer import answer_of
 from inference.features.asking.loop.cpus import cpus
-from inference.features.asking.loop.document import document_of
+from inference.features.asking.loop.document import document_of, reason_of
+from inference.features.asking.loop.query import analysis_of
 from inference.features.asking.loop.request import TEXT_LIMIT, LoopQuestion
+from inference.features.asking.loop.verdict import verdict_of
+from inference.features.learning.core_model.query import usable_core_models
+from inference.measuring.blocks import LOOP
 from inference.web.api.access import read_access
-from inference.web.api.answers import ChainStepOut, NamedBlock, SubstitutionOut
+from inference.web.api.answers import MAX_BLOCKS, ChainStepOut, Code, NamedBlock, SubstitutionOut
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import Input, Uop
-from inference.web.validation import RequestError
+from inference.web.code_reading import read_blocks
+from inference.web.validation import Id, RequestError
 
 router = Router()
 _CODE = ".L2:\nxor eax, ecx\nimul eax, eax, 16777619\ndec esi\njne .L2"
@@ -38,6 +45,7 @@ class LoopToExplain(LoopQuestion, Input):
     timeline: int = Field(
         0, ge=0, le=MAX_ITERATIONS, description="Iterations of the timeline; 0: none.", examples=[0]
     )
+    tools: bool = Field(False, description="With what tools have answered about the loop.")
 
 
 class CycleRangeOut(Schema):
@@ -50,7 +58,10 @@ class CycleRangeOut(Schema):
 class PortLoadOut(Schema):
     """Cycles per iteration for which a port is busy."""
 
-    name: str = Field(description="The vendor's name where it is known.", examples=["ALU1"])
+    name: str = Field(
+        description="The vendor's name where it is known, else one by what runs there.", examples=["ALU1"]
+    )
+    port: str = Field(description="Its name in the port mapping.", examples=["9"])
     cycles: float = Field(examples=[1.0])
 
 
@@ -131,6 +142,20 @@ class LoopVersionOut(Schema):
     bounds: dict[str, float] = Field(examples=[{"dependencies": 4.0, "ports": 1.25}])
 
 
+class LoopToolOut(Schema):
+    """What a tool or another core model predicts for the loop on this CPU."""
+
+    name: str = Field(examples=["llvm-mca 19"])
+    cycles: float | None = Field(examples=[4.04])
+    percent: float | None = Field(
+        description="Off the measurement; without one, off the core model.", examples=[0.5]
+    )
+    closest_bound: str = Field(
+        description="The bound of the core model with about these cycles.", examples=["dependencies, 4.00"]
+    )
+    reason: str = Field(description="Why there are no cycles; empty where there are.", examples=[""])
+
+
 class LoopMeasurementOut(Schema):
     """A machine's measurement of the loop, in cycles per iteration."""
 
@@ -142,19 +167,10 @@ class LoopMeasurementOut(Schema):
     run: int | None = Field(description="The run that measured it.", examples=[12])
 
 
-class LoopExplanationOut(NamedBlock):
-    """All that a core model says about a loop, in cycles per iteration."""
+class BlockReasonOut(Schema):
+    """A core model's explanation of a block, in cycles per iteration."""
 
-    name: str = Field(description="Its label, or a number.", examples=[".L2"])
-    kind: str = Field(description="straight or loop", examples=["loop"])
-    notes: list[str] = Field(description="Assumptions, and code that was left out.", examples=[[]])
-    pieces: list[str] = Field(description="All loops and other blocks of the code.", examples=[[".L2"]])
     model: str = Field(description="The core model.", examples=["My CPU"])
-    cpu: str = Field(examples=["Zen 4, this computer"])
-    recorded: bool = Field(description="Whether the core model is the one that comes with pmweb.")
-    mode: str = Field(
-        description="How a block without a jump is executed: loop or unrolled.", examples=["loop"]
-    )
     text: str = Field(
         description="The verdict in a sentence.", examples=["4.0 cycles: xor → imul wait for each other."]
     )
@@ -162,14 +178,10 @@ class LoopExplanationOut(NamedBlock):
         description="The prediction: the largest bound; null if an instruction is not described.",
         examples=[4.0],
     )
-    range: CycleRangeOut = Field(description="What the prediction can be by what is unknown.")
     bound: str | None = Field(description="The name of the largest bound.", examples=["dependencies"])
     bounds: dict[str, float] = Field(
         description="The largest first, with the best guess for what is unknown.",
         examples=[{"dependencies": 4.0, "ports": 1.25, "front end": 1.03}],
-    )
-    ranges: dict[str, CycleRangeOut] = Field(
-        description="Of each bound.", examples=[{"dependencies": {"low": 4.0, "high": 4.0}}]
     )
     why: dict[str, str] = Field(
         description="A short reason per bound.", examples=[{"dependencies": "a chain of 2 steps"}]
@@ -179,6 +191,31 @@ class LoopExplanationOut(NamedBlock):
         examples=[[1, 2]],
     )
     steps: list[ChainStepOut]
+    unknown: list[str] = Field(description="Schemes that the port mapping does not describe.", examples=[[]])
+    taken: list[SubstitutionOut] = Field(description="Schemes that were replaced by the nearest ones.")
+    lacking: list[str] = Field(description="Missing parts of the model.", examples=[[]])
+    sources: dict[str, str] = Field(
+        description="The source of each part of the model.",
+        examples=[{"latencies": "lab: latencies", "front end": "lab: front end"}],
+    )
+
+
+class LoopExplanationOut(NamedBlock, BlockReasonOut):
+    """All that a core model says about a loop, in cycles per iteration."""
+
+    name: str = Field(description="Its label, or a number.", examples=[".L2"])
+    kind: str = Field(description="straight or loop", examples=["loop"])
+    notes: list[str] = Field(description="Assumptions, and code that was left out.", examples=[[]])
+    pieces: list[str] = Field(description="All loops and other blocks of the code.", examples=[[".L2"]])
+    cpu: str = Field(examples=["Zen 4, this computer"])
+    recorded: bool = Field(description="Whether the core model is the one that comes with pmweb.")
+    mode: str = Field(
+        description="How a block without a jump is executed: loop or unrolled.", examples=["loop"]
+    )
+    range: CycleRangeOut = Field(description="What the prediction can be by what is unknown.")
+    ranges: dict[str, CycleRangeOut] = Field(
+        description="Of each bound.", examples=[{"dependencies": {"low": 4.0, "high": 4.0}}]
+    )
     simulated: float | None = Field(
         description="Cycles by the simulated scheduler; null where the model does not allow a simulation.",
         examples=[4.0],
@@ -195,6 +232,9 @@ class LoopExplanationOut(NamedBlock):
     measured: LoopMeasurementOut | None = Field(
         description="The newest measurement by the machine of the core model."
     )
+    tools: list[LoopToolOut] | None = Field(
+        description="Null if they were not requested; empty where no tool knows the CPU.", examples=[None]
+    )
     ports: list[PortLoadOut]
     instructions: list[ExplainedInstructionOut]
     dependencies: list[DependencyOut]
@@ -203,13 +243,6 @@ class LoopExplanationOut(NamedBlock):
     versions: list[LoopVersionOut] = Field(
         description="The loop and its changed versions, if `before`, `other`, `unroll`, `without` or `loads` "
         "ask for one."
-    )
-    unknown: list[str] = Field(description="Schemes that the port mapping does not describe.", examples=[[]])
-    taken: list[SubstitutionOut] = Field(description="Schemes that were replaced by the nearest ones.")
-    lacking: list[str] = Field(description="Missing parts of the model.", examples=[[]])
-    sources: dict[str, str] = Field(
-        description="The source of each part of the model.",
-        examples=[{"latencies": "lab: latencies", "front end": "lab: front end"}],
     )
 
 
@@ -220,6 +253,31 @@ def explain_loop(request: HttpRequest, data: LoopToExplain) -> Any:
     Without `cpu`, the CPU of the site's computer explains it, and where none was profiled, a recorded one.
     """
     try:
-        return document_of(answer_of(data, cpus(data.isa)), data.timeline)
+        return document_of(answer_of(data, cpus(data.isa)), data.timeline, tools=data.tools)
     except RequestError as error:
         raise ProblemError(422, error.what, where=f"body {error.field}", right=error.right) from error
+
+
+class CodeToExplain(Code):
+    """Basic blocks of x86-64 and assumptions. `without`: bounds to leave out. `alike`: all registers start
+    with equal values, so that different ones address the same memory, as in measurements. `nearest`:
+    instructions that the model does not describe are replaced by the nearest schemes that it does. `mode`:
+    execution of a block without a jump, as straight code (unrolled) or as copies in a loop.
+    """
+
+    without: Annotated[list[BoundKind], Field(max_length=len(BoundKind))] = []
+    alike: bool = True
+    nearest: bool = False
+    mode: Literal["unrolled", "loop"] = "unrolled"
+
+
+@router.post("/core-models/{core_model_id}/why", response=list[BlockReasonOut], auth=read_access)
+def explain_blocks(request: HttpRequest, core_model_id: Id, data: CodeToExplain) -> Any:
+    """Explain the times of up to 100 blocks by a core model."""
+    row = get_object_or_404(usable_core_models(), pk=core_model_id)
+    assumed = Assumptions(data.without, data.alike, data.nearest, data.mode == LOOP)
+    reasons = []
+    for block in read_blocks(data.code, MAX_BLOCKS):
+        analysis = analysis_of(block, row, assumed)
+        reasons.append(reason_of(analysis, row, verdict_of(block, analysis)))
+    return reasons

@@ -12,10 +12,16 @@ from inference.core.loop.values import Changes, CycleRange, LoopAnalysis
 from inference.features.asking.loop.answer import LoopAnswer, answer_of
 from inference.features.asking.loop.cpus import LoopCpu, chosen_cpu, cpus
 from inference.features.asking.loop.dependency_graph import removed_dependences, unchanged_analysis
+from inference.features.asking.loop.measured import (
+    alignment_context,
+    measuring_machine,
+    question_about,
+)
 from inference.features.asking.loop.query import analysis_of
 from inference.figures.dependency_graph import edge_text
 from inference.isa.blocks import accesses_of, block_of_bytes, block_reader
 from inference.isa.code.block import Block, BlockError
+from inference.measuring.blocks import LOOP
 from inference.web.contributions import Context
 
 UNROLLINGS = (1, 2, 4, 8)
@@ -117,7 +123,10 @@ def comparison_context(_request: HttpRequest, answer: LoopAnswer) -> Context:
         tuple(cpu for cpu in choices if cpu.name != answer.cpu.name),
         question.address(loads="" if question.loads else "hit") if has_latencies else "",
     )
+    machine = measuring_machine(answer) if question.mode == LOOP else None
+    alignment = {} if machine is None else alignment_context(question_about(answer), machine)
     return {
+        **alignment,
         "comparison": view,
         "keep": question.address(before=question.code),
         "drop": question.address(before=""),

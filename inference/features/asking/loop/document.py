@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 
+from inference.core.core_model.dependences import ChainStep
+from inference.core.core_model.prediction import SchemeSubstitution
 from inference.core.loop.simulated import CannotSimulateError
 from inference.core.loop.timeline import LoopTimeline, timeline_of_block
 from inference.core.loop.values import (
@@ -27,53 +29,50 @@ from inference.features.asking.loop.comparison import LoopVersion, compared
 from inference.features.asking.loop.cpus import cpus
 from inference.features.asking.loop.measured import newest_measurement
 from inference.features.asking.loop.query import modelled_block, sources_of
-from inference.features.learning.core_model.query import step_json, substitution_json
+from inference.features.asking.loop.tools import ToolRow, ToolTable, tools_of
 from inference.figures.timeline import timeline_drawing, timeline_json
 from inference.formats.timeline_files import write_timeline_text, write_timeline_trace
+from inference.isa.blocks import name_of_location
 from inference.isa.code.annotations import InstructionLine
+from inference.models import StoredCoreModel
 from inference.web.api.shapes import uops_json
 
 MEASURED_BASIS = "measured"
 _DIGITS = 4
 
 
-def document_of(answer: LoopAnswer, iterations: int = 0) -> Json:
+def document_of(answer: LoopAnswer, iterations: int = 0, *, tools: bool = False) -> Json:
     """The document of an answer, as `LoopExplanationOut` describes it.
 
     Args:
         answer: An explained block.
         iterations: Of the timeline; 0 for none.
+        tools: Whether with what tools have answered about the block.
     """
     analysis, block = answer.analysis, answer.block
     versions, _, problems = compared(answer, cpus(answer.question.isa))
-    largest = analysis.bounds[0] if analysis.bounds else None
-    undescribed = _undescribed(analysis)
     return {
         **block.name.as_json(),
+        **reason_of(analysis, answer.cpu.row, answer.verdict),
         "name": answer.piece.name,
         "kind": block.kind,
         "notes": [*answer.piece.notes, *problems],
         "pieces": [piece.name for piece in answer.reading.pieces],
-        "model": answer.cpu.name,
         "cpu": answer.cpu.label,
         "recorded": answer.cpu.is_recorded,
         "mode": answer.question.mode,
-        "text": answer.verdict,
-        "cycles": None if undescribed else _rounded(analysis.usual),
         "range": _range_json(analysis.cycles),
-        "bound": None if largest is None else str(largest.kind),
-        "bounds": {str(bound.kind): _rounded(bound.usual) for bound in analysis.bounds},
         "ranges": {str(bound.kind): _range_json(bound.cycles) for bound in analysis.bounds},
-        "why": {str(bound.kind): bound.why for bound in analysis.bounds},
-        "chain": sorted({step.instruction + 1 for step in largest.chain}) if largest is not None else [],
-        "steps": [step_json(step) for step in largest.chain] if largest is not None else [],
         "simulated": None if analysis.simulated is None else _rounded(analysis.simulated),
         "simulation_note": analysis.simulation_note,
         "timeline": _timeline_json(answer, iterations) if iterations else None,
         "measured": _measurement_json(answer),
+        "tools": _tools_json(tools_of(answer)) if tools else None,
         "ports": [
-            {"name": name, "cycles": _rounded(load)}
-            for name, load in zip(analysis.ports, analysis.port_loads, strict=False)
+            {"name": name, "port": port, "cycles": _rounded(load)}
+            for name, port, load in zip(
+                analysis.ports, analysis.mapping_ports, analysis.port_loads, strict=True
+            )
         ],
         "instructions": [
             _instruction_json(number, instruction, line or InstructionLine(0), analysis.ports)
@@ -89,15 +88,50 @@ def document_of(answer: LoopAnswer, iterations: int = 0) -> Json:
             "latencies": {str(place + 1): cycles for place, cycles in answer.changes.latencies.items()},
         },
         "versions": [_version_json(version) for version in versions] if len(versions) > 1 else [],
+    }
+
+
+def reason_of(analysis: LoopAnalysis, row: StoredCoreModel, verdict: str) -> Json:
+    """The part of a document that every explanation of a block has, as `BlockReasonOut` describes it."""
+    largest = analysis.bounds[0] if analysis.bounds else None
+    chain = () if largest is None else largest.chain
+    undescribed = _undescribed(analysis)
+    substitutions = dict.fromkeys(part.substitution for part in analysis.instructions if part.substitution)
+    return {
+        "model": row.name,
+        "text": verdict,
+        "cycles": None if undescribed else _rounded(analysis.usual),
+        "bound": None if largest is None else str(largest.kind),
+        "bounds": {str(bound.kind): _rounded(bound.usual) for bound in analysis.bounds},
+        "why": {str(bound.kind): bound.why for bound in analysis.bounds},
+        "chain": sorted({step.instruction + 1 for step in chain}),
+        "steps": [_step_json(step) for step in chain],
         "unknown": undescribed,
-        "taken": [
-            substitution_json(substitution)
-            for substitution in dict.fromkeys(
-                instruction.substitution for instruction in analysis.instructions if instruction.substitution
-            )
-        ],
+        "taken": [_substitution_json(substitution) for substitution in substitutions],
         "lacking": list(analysis.lacking),
-        "sources": dict(sources_of(answer.cpu.row)),
+        "sources": dict(sources_of(row)),
+    }
+
+
+def _step_json(step: ChainStep) -> Json:
+    """A step in the shape of `ChainStepOut`."""
+    return {
+        "instruction": step.instruction + 1,
+        "through": name_of_location(step.location),
+        "source": step.source,
+        "destination": step.destination,
+        "cycles": round(step.cycles, 4),
+        "basis": step.basis or MEASURED_BASIS,
+    }
+
+
+def _substitution_json(substitution: SchemeSubstitution) -> Json:
+    """A substitution in the shape of `SubstitutionOut`."""
+    return {
+        "scheme": substitution.scheme,
+        "nearest": substitution.nearest,
+        "differs": substitution.differs,
+        "parts": list(substitution.parts),
     }
 
 
@@ -152,6 +186,30 @@ def _measurement_json(answer: LoopAnswer) -> Json | None:
     return None if measurement is None else asdict(measurement)
 
 
+def _tools_json(table: ToolTable | None) -> list[Json]:
+    """A row per tool and core model; those that are not asked have the reason."""
+    if table is None:
+        return []
+    unasked = {offer.name for offer in table.unasked}
+    rows = [
+        _tool_json(row, "not asked yet: submit a run of kind ask" if row.name in unasked else row.reason)
+        for row in table.rows
+        if not row.measured
+    ]
+    silent = ((name, reason) for reason, names in table.left_out.items() for name in names)
+    return [*rows, *(_tool_json(ToolRow(name), reason) for name, reason in silent)]
+
+
+def _tool_json(row: ToolRow, reason: str) -> Json:
+    return {
+        "name": row.name,
+        "cycles": None if row.cycles is None else _rounded(row.cycles),
+        "percent": None if row.percent is None else round(row.percent, 2),
+        "closest_bound": row.bound,
+        "reason": reason,
+    }
+
+
 def _version_json(version: LoopVersion) -> Json:
     analysis = version.analysis
     return {
@@ -181,7 +239,7 @@ def _instruction_json(
         "latency": instruction.latency,
         "on_chain": instruction.on_chain,
         "unknown": [*map(str, instruction.unknown)],
-        "nearest": None if instruction.substitution is None else substitution_json(instruction.substitution),
+        "nearest": None if instruction.substitution is None else _substitution_json(instruction.substitution),
         "note": instruction.note,
         "line": line.line or None,
         "source": None if line.source is None else str(line.source),
@@ -198,8 +256,8 @@ _MIN_LOAD = 0.005
 """Cycles below which a port's load counts as none."""
 
 
-def lines_of(answer: LoopAnswer) -> Iterator[str]:
-    """The CPU, the bounds, a table with a line per instruction, and what would change the time."""
+def lines_of(answer: LoopAnswer, *, tools: bool = False) -> Iterator[str]:
+    """The CPU, the bounds, a table with a line per instruction, what would change the time, and `tools`."""
     analysis = answer.analysis
     is_fallback = answer.cpu.is_recorded and not answer.question.cpu
     reason = ": no CPU is profiled here" if is_fallback else ""
@@ -219,6 +277,10 @@ def lines_of(answer: LoopAnswer) -> Iterator[str]:
             yield f"  not described by the port mapping: {instruction.scheme or instruction.text}"
     for text in analysis.lacking:
         yield f"  {text}"
+    for tool in _tools_json(tools_of(answer)) if tools else ():
+        cycles = "" if tool["cycles"] is None else f"{tool['cycles']:.2f}"
+        remark = tool["closest_bound"] or tool["reason"]
+        yield f"  {tool['name'][:_CODE_WIDTH]:<{_CODE_WIDTH}}{cycles:>8}  {remark}"
 
 
 def _table(analysis: LoopAnalysis) -> Iterator[str]:

@@ -98,10 +98,13 @@ class TableInstruction:
 
 @dataclass(frozen=True)
 class TablePort:
-    """A port of the table: its place in the mapping, its name, and the sum of its column."""
+    """A port of the table: its place in the mapping, its name, what the mapping calls it, and the sum of its
+    column.
+    """
 
     port: int
     name: str
+    mapping_name: str
     cycles: float
     is_busiest: bool
 
@@ -167,7 +170,13 @@ def instruction_table(
         rows.append(replace(described, line=line, source=row_text))
         before = source
     columns = tuple(
-        TablePort(port, analysis.ports[port], cycles, bool(largest) and cycles >= largest - _ROUNDING)
+        TablePort(
+            port,
+            analysis.ports[port],
+            analysis.mapping_ports[port],
+            cycles,
+            bool(largest) and cycles >= largest - _ROUNDING,
+        )
         for port, cycles in sums.items()
     )
     return InstructionTable(

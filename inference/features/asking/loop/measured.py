@@ -1,7 +1,8 @@
-"""A loop's measured time beside its prediction: the newest stored measurement, and a button for a new one."""
+"""A loop's measured time beside its prediction, with a button for a new one, and at two places in a line."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -33,6 +34,13 @@ _ALIKE = 0.5
 """Per cent by which a prediction may differ from a measurement and still is called the same."""
 
 _MINUTE = 60  # seconds
+
+POSITIONS = (0, 32)
+"""Bytes behind the beginning of a cache line at which a loop is measured to see whether its place matters:
+both halves of a line, since cores fetch or decode parts of 32 bytes.
+"""
+_MATTERS = 2.0
+"""Per cent between both from which on the place matters; less is what repeated measurements differ by."""
 
 
 class MeasuredQuestion(BaseModel):
@@ -82,10 +90,9 @@ class LoopMeasurement:
 
 def newest_measurement(code: str, isa: str, mode: str, machine: Machine) -> LoopMeasurement | None:
     """The newest settled measurement of a block, by its digits, on a machine in a mode (two queries)."""
-    for run in _measuring_runs(machine, mode).filter(state=Run.State.DONE).order_by("-pk")[:_MAX_RUNS]:
-        result = _result_of(run, code)
-        if result is not None and result.get("state") == "settled" and result.get("cycles"):
-            return LoopMeasurement(result["cycles"], result.get("spread"), run.finished, run.pk)
+    measurement = _newest_of_runs(code, mode, machine, None)
+    if measurement is not None:
+        return measurement
     options = {"machine": machine.name}
     rows = Predictor.objects.filter(kind=measuring.KIND, options__in=[options, {**options, "mode": mode}])
     in_mode = [row for row in rows if row.options.get("mode", BlockOptions().mode) == mode]
@@ -94,6 +101,16 @@ def newest_measurement(code: str, isa: str, mode: str, machine: Machine) -> Loop
     )
     cycles = answers.order_by("-pk").values_list("cycles", flat=True).first()
     return None if cycles is None else LoopMeasurement(cycles)
+
+
+def _newest_of_runs(code: str, mode: str, machine: Machine, position: int | None) -> LoopMeasurement | None:
+    """The newest settled measurement of a block at a position; None: wherever the harness has it."""
+    for run in _measuring_runs(machine, mode).filter(state=Run.State.DONE).order_by("-pk")[:_MAX_RUNS]:
+        result = _result_of(run, code)
+        is_settled = result is not None and result.get("state") == "settled" and result.get("cycles")
+        if result is not None and is_settled and run.config.get("offset") == position:
+            return LoopMeasurement(result["cycles"], result.get("spread"), run.finished, run.pk)
+    return None
 
 
 def _measuring_runs(machine: Machine, mode: str) -> QuerySet[Run]:
@@ -111,24 +128,31 @@ def _result_of(run: Run, code: str) -> Json | None:
 def measured_context(request: HttpRequest, answer: LoopAnswer) -> Context | None:
     """The context of `inference/loop/measured.html`; None where no machine has this CPU."""
     del request
+    machine = measuring_machine(answer)
+    return None if machine is None else context_of(question_about(answer), machine)
+
+
+def measuring_machine(answer: LoopAnswer) -> Machine | None:
+    """The machine with the CPU of an answer, None where there is none."""
     machine = answer.cpu.row.machine
-    if answer.cpu.is_recorded or machine is None or machine.kind == Machine.Kind.PUBLISHED:
-        return None
+    is_published = machine is not None and machine.kind == Machine.Kind.PUBLISHED
+    return None if answer.cpu.is_recorded or is_published else machine
+
+
+def question_about(answer: LoopAnswer) -> MeasuredQuestion:
     analysis = answer.analysis
-    question = MeasuredQuestion(
+    return MeasuredQuestion(
         isa=answer.block.isa,
         code=answer.block.hex,
         cpu=answer.cpu.name,
         mode=answer.question.mode,
         predicted=round(analysis.usual, 4) if analysis.bounds else None,
     )
-    return context_of(question, machine)
 
 
 def context_of(question: MeasuredQuestion, machine: Machine) -> Context:
     """The same for a block that is not analysed again."""
-    pending = _measuring_runs(machine, question.mode).exclude(state__in=Run.FINAL)
-    run = next((run for run in pending.order_by("-pk") if question.code in run.config["blocks"]), None)
+    run = next((run for run in _pending(question, machine) if run.config.get("offset") is None), None)
     measurement = newest_measurement(question.code, question.isa, question.mode, machine)
     return {
         "measurement": measurement,
@@ -141,6 +165,54 @@ def context_of(question: MeasuredQuestion, machine: Machine) -> Context:
         "obstacle": _obstacle(question, machine),
         "failure": "" if run is not None or measurement is not None else _last_failure(question, machine),
     }
+
+
+def _pending(question: MeasuredQuestion, machine: Machine) -> list[Run]:
+    """The measurements of the block that have not ended, the newest first."""
+    pending = _measuring_runs(machine, question.mode).exclude(state__in=Run.FINAL)
+    return [run for run in pending.order_by("-pk") if question.code in run.config["blocks"]]
+
+
+@dataclass(frozen=True)
+class PlacedMeasurement:
+    """A measurement with the loop at a position in a cache line, None before it was measured there."""
+
+    position: int
+    measurement: LoopMeasurement | None
+
+
+def alignment_context(question: MeasuredQuestion, machine: Machine) -> Context:
+    """The context of `inference/loop/alignment.html`: one copy of the loop at each of `POSITIONS`."""
+    placed = [
+        PlacedMeasurement(position, _newest_of_runs(question.code, question.mode, machine, position))
+        for position in POSITIONS
+    ]
+    runs = [run for run in _pending(question, machine) if run.config.get("offset") is not None]
+    reason = _obstacle(question, machine)
+    if not reason and machine.kind == Machine.Kind.AGENT and not machine.facts.get("offsets"):
+        reason = f"the agent of {machine.name} is too old to place code in a cache line"
+    return {
+        "placed": placed,
+        "placed_verdict": alignment_verdict([entry.measurement for entry in placed]),
+        "placed_runs": runs,
+        "placed_obstacle": reason,
+        "machine": machine,
+        "fields": question.fields,
+        "placed_poll_url": f"{reverse('loop-alignment')}?{urlencode(question.fields)}",
+    }
+
+
+def alignment_verdict(measurements: Sequence[LoopMeasurement | None]) -> str:
+    """Whether the position matters, as a sentence; "" before both were measured."""
+    known = [measurement.cycles for measurement in measurements if measurement is not None]
+    if len(known) < len(POSITIONS) or not min(known):
+        return ""
+    percent = 100 * (max(known) / min(known) - 1)
+    if percent < _MATTERS:
+        return f"Its place in a cache line does not matter: both times are within {percent:.1f} %."
+    best = POSITIONS[known.index(min(known))]
+    where = "at the beginning of a line" if not best else f"{best} bytes behind the beginning of a line"
+    return f"It is {percent:.0f} % quicker {where}: align it there."
 
 
 def _obstacle(question: MeasuredQuestion, machine: Machine) -> str:

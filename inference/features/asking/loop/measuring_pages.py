@@ -52,6 +52,35 @@ def measure_loop(request: HttpRequest) -> HttpResponse:
     return redirect(LoopQuestion(**question.model_dump(exclude={"predicted"})).address())
 
 
+@require_GET
+def alignment_fragment(request: HttpRequest) -> HttpResponse:
+    """The times at two positions alone, for a page that waits for them."""
+    question, machine = _measured_question(request)
+    return render(request, "inference/loop/alignment.html", measured.alignment_context(question, machine))
+
+
+@require_POST
+def measure_alignment(request: HttpRequest) -> HttpResponse:
+    """Measure one copy of the loop at two positions in a cache line; the fragment for a script, else the
+    page.
+    """
+    question, machine = _measured_question(request)
+    for position in measured.POSITIONS:
+        config = {
+            "machine": machine.pk,
+            "isa": question.isa,
+            "blocks": [question.code],
+            "options": BlockOptions(mode=question.mode, copies=1).as_json(),
+            "offset": position,
+        }
+        name = f"{machine.name}: loop {position} bytes into a line"
+        if start_run(request, measured.KIND, config, name) is None:
+            break
+    if request.POST.get("fragment"):
+        return render(request, "inference/loop/alignment.html", measured.alignment_context(question, machine))
+    return redirect(LoopQuestion(**question.model_dump(exclude={"predicted"})).address())
+
+
 def _measured_question(request: HttpRequest) -> tuple[MeasuredQuestion, Machine]:
     """The question and the machine. Raises `RequestError` (400)."""
     question = read(MeasuredQuestion, (request.POST if request.method == "POST" else request.GET).dict())
@@ -135,6 +164,8 @@ def complete(request: HttpRequest) -> HttpResponse:
 urlpatterns = [
     path("loop/measured/", measured_fragment, name="loop-measured"),
     path("loop/measure/", measure_loop, name="loop-measure"),
+    path("loop/alignment/", alignment_fragment, name="loop-alignment"),
+    path("loop/alignment/measure/", measure_alignment, name="loop-alignment-measure"),
     path("loop/tools/", tools_fragment, name="loop-tools"),
     path("loop/tools/ask/", ask_tools, name="loop-tools-ask"),
     path("loop/missing/", missing_fragment, name="loop-missing"),

@@ -19,8 +19,14 @@ from inference.features.asking.loop.cpus import LoopCpu
 from inference.features.asking.loop.measured import newest_measurement
 from inference.features.asking.loop.query import analysis_of
 from inference.features.asking.predictors.kinds import kind_of
-from inference.features.asking.predictors.query import options_for, processor_of_machine, program_listings
+from inference.features.asking.predictors.query import (
+    options_for,
+    processor_of_machine,
+    program_listings,
+    row_for,
+)
 from inference.features.learning.core_model.query import usable_core_models
+from inference.features.library.gallery.query import recorded_core
 from inference.isa.blocks import body_of
 from inference.isa.code.block import Block
 from inference.isa.targets import DEFAULT
@@ -33,7 +39,6 @@ from inference.predictors.processor_names import processor_option
 from inference.predictors.protocol import Failure, PredictorError
 from inference.web.contributions import BlockNote, Context, notes_on_block
 
-RECORDED_PROCESSOR = "Zen 4"
 ASK = "ask"
 """The kind of runs that ask predictors."""
 
@@ -88,7 +93,8 @@ class ToolRow:
 def processor_of(cpu: LoopCpu) -> str:
     """The name of a CPU's core as tools have it, "" where it is not known."""
     if cpu.is_recorded:
-        return RECORDED_PROCESSOR
+        core = recorded_core(cpu.name)
+        return "" if core is None else core.core
     machine = cpu.row.machine
     return "" if machine is None else processor_of_machine(machine)
 
@@ -132,12 +138,29 @@ def stored_predictor(offer: ToolOffer) -> Predictor | None:
 def tools_context(request: HttpRequest, answer: LoopAnswer) -> Context | None:
     """The context of `inference/loop/tools.html`, which loads the table; None where the CPU is not known."""
     del request
-    if not processor_of(answer.cpu):
-        return None
-    question = ToolsQuestion(
+    return {"tools_url": tools_address(tools_question(answer))} if processor_of(answer.cpu) else None
+
+
+def tools_question(answer: LoopAnswer) -> ToolsQuestion:
+    return ToolsQuestion(
         isa=answer.block.isa, code=answer.block.hex, cpu=answer.cpu.name, mode=answer.question.mode
     )
-    return {"tools_url": tools_address(question)}
+
+
+def tools_of(answer: LoopAnswer) -> ToolTable | None:
+    """The stored answers of tools and other core models; None where no tool knows the CPU."""
+    if not processor_of(answer.cpu):
+        return None
+    return tool_table(tools_question(answer), answer.cpu, answer.block)
+
+
+def askable_tools(answer: LoopAnswer) -> list[Predictor]:
+    """The tools that know the CPU of an answer, with their options for it; each is stored."""
+    offers = tool_offers(processor_of(answer.cpu), answer.question.mode) if processor_of(answer.cpu) else []
+    # What is installed here, for this CPU: nothing that the visitor has chosen.
+    return [
+        row_for(offer.kind, offer.options, may_choose=True) for offer in offers if offer.options is not None
+    ]
 
 
 def tools_address(question: ToolsQuestion) -> str:

@@ -20,6 +20,7 @@ from inference.features.asking.loop.answer import cpu_of, explained
 from inference.features.asking.loop.cpus import LoopCpu, cpus
 from inference.features.asking.loop.document import TIMELINE_FORMATS, document_of, lines_of, timeline_for
 from inference.features.asking.loop.request import LoopQuestion
+from inference.features.asking.loop.tools import askable_tools
 from inference.features.asking.predictors.modes import (
     AS_NAMED,
     add_mode_option,
@@ -117,14 +118,19 @@ class Command(PredictExperiment):
             help="with --why: also write the timeline of the one block, by the end of the file's name: .svg, "
             ".json (a trace for Perfetto and Chrome) or .txt",
         )
+        parser.add_argument(
+            "--tools",
+            action="store_true",
+            help="with --why: also ask the installed tools that know the CPU",
+        )
         parser.add_argument("--again", action="store_true", help="with --predictor: ignore cached answers")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["why"]:
             self._write_explanations(options)
             return
-        if options["cpu"] or options["timeline"]:
-            raise CommandError("--cpu and --timeline go with --why")
+        if options["cpu"] or options["timeline"] or options["tools"]:
+            raise CommandError("--cpu, --timeline and --tools go with --why")
         if not options["predictor"] and not options["ports"]:
             super().handle(*args, **options)
             return
@@ -188,12 +194,18 @@ class Command(PredictExperiment):
         answers = [
             explained(question.model_copy(update={"piece": number}), cpu, reading) for number in numbers
         ]
+        if options["tools"] and (predictors := askable_tools(answers[0])):
+            blocks = [answer.block for answer in answers]
+            for column in ask(predictors, [block.code for block in blocks], isa=question.isa):
+                if column.error:
+                    self.stderr.write(f"warning: {column.predictor.name}: {column.error}")
         if options["json"]:
-            documents = [document_of(answer) for answer in answers]
+            documents = [document_of(answer, tools=options["tools"]) for answer in answers]
             self.stdout.write(json.dumps({"blocks": documents}, ensure_ascii=False))
         else:
             for number, answer in enumerate(answers, start=1):
-                self.stdout.write("\n".join([f"block {number}: {answer.verdict}", *lines_of(answer)]))
+                lines = lines_of(answer, tools=options["tools"])
+                self.stdout.write("\n".join([f"block {number}: {answer.verdict}", *lines]))
         if timeline is not None and ending is not None:
             try:
                 loop = timeline_for(answers[0])

@@ -170,9 +170,12 @@ class ExplainedBlocks:
 
 
 def fresh_blocks(domain: BlockDomain, number: int, length: int = LENGTH) -> list[SampledBlock]:
-    """Unconstrained random blocks. They depend on the domain and the length alone, not on a campaign's seed.
+    """Unconstrained random blocks, which depend on the domain and the length alone, not on a campaign's seed.
 
-    Fewer than `number` are returned where a block could not be sampled in `_ATTEMPTS` attempts.
+    Args:
+        domain: The schemes and operands that blocks may have.
+        number: Blocks at most: one that could not be sampled in `_ATTEMPTS` attempts is missing.
+        length: Instructions of each block.
     """
     unconstrained = domain.unconstrained(length)
     blocks = []
@@ -202,7 +205,14 @@ def explained_blocks(
     judged: Sequence[JudgedBlock],
     pulse: Callable[[], None] = lambda: None,
 ) -> ExplainedBlocks:
-    """The coverage of the interesting blocks by the discoveries that are not concrete."""
+    """The coverage of the interesting blocks by the discoveries that are not concrete.
+
+    Args:
+        domain: That of the campaign.
+        discoveries: Of the campaign; concrete ones, which stand for a single block, are ignored.
+        judged: Random blocks with their verdicts.
+        pulse: Called between blocks; what it raises ends the computation.
+    """
     general = [discovery for discovery in discoveries if not discovery.concrete]
     interesting = [block.block for block in judged if block.verdict.interesting]
     covered = covered_blocks(domain, [discovery.abstract for discovery in general], interesting, pulse)

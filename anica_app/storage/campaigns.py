@@ -59,7 +59,13 @@ _NONE: Discoveries = {}
 def store_campaign(
     content: SpooledCampaign, name: str = "", *, note: str = "", run: Run | None = None
 ) -> Campaign:
-    """Store a campaign with all its parts under `name`, or with "" under its own name.
+    """Store a campaign with all its parts.
+
+    Args:
+        content: A campaign read from an archive.
+        name: To store it under; "" for its own name.
+        note: "" for its own note.
+        run: That imported it, None for an upload.
 
     Raises:
         NameTakenError: The name is in use.

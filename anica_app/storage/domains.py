@@ -36,7 +36,14 @@ _PIECE = 500
 def chosen_domain(
     isa: str, space: Json, domain: Json, scheme_filter: str = "", uops: int | None = None
 ) -> BlockDomain:
-    """The abstract domain over the schemes that settings and filter leave, supported or not.
+    """The abstract domain over the schemes that settings and filter leave, supported by tools or not.
+
+    Args:
+        isa: Name of the instruction set.
+        space: Settings of the space of schemes, as JSON.
+        domain: Settings of the abstraction, as JSON.
+        scheme_filter: A search of schemes, as in the scheme table; "" for all.
+        uops: Id of a mapping that gives numbers of µops; None for none.
 
     Raises:
         JobError: No scheme is left, or the instruction set is not loaded.
@@ -76,6 +83,7 @@ def restricted_domain(
 
 
 def search_context(domain: BlockDomain, search: Json, seed: int) -> SearchContext:
+    """The context in which a campaign's tasks run; `search`: its settings as JSON, `seed`: of all samples."""
     settings = SearchSettings(**{"names_first": False, **search})  # which older descriptions do not know
     return SearchContext(domain, settings, seed)
 

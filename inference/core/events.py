@@ -51,7 +51,13 @@ def choice_validator(values: Sequence[str]) -> AfterValidator:
 
 
 def stored_as(shape: Any, write: Callable[[Any], Any], read: Callable[[Any], Any]) -> GetPydanticSchema:
-    """A type that is stored as the result of `write`, and read from a checked `shape`."""
+    """A type for fields that are stored in another form.
+
+    Args:
+        shape: Type of the stored form, which is checked when an event is read.
+        write: Makes the stored form of a value.
+        read: Makes the value of a checked stored form.
+    """
     writing = core_schema.plain_serializer_function_ser_schema(write)
     return GetPydanticSchema(
         lambda _, handler: core_schema.no_info_after_validator_function(

@@ -176,7 +176,13 @@ MIX_LENGTHS = (1, 2, 3, 4, 5, 6, 10, 15, 20)
 
 
 def mixes_by_length(schemes: Sequence[str], mixes_per_length: int, seed: int) -> dict[int, list[Experiment]]:
-    """{length: up to `mixes_per_length` random mixes}; of length 1 every scheme, as these are measured."""
+    """{length: random mixes}, of length 1 every scheme, as these are measured already.
+
+    Args:
+        schemes: To mix.
+        mixes_per_length: Mixes of each length at most; 0 for none at all.
+        seed: Equal seeds give equal mixes.
+    """
     if not mixes_per_length or not schemes:
         return {}
     return {
@@ -258,10 +264,15 @@ def most_orders(length: int, permutations: int) -> int:
 
 
 def orders_of(experiment: Experiment, permutations: int, seed: int) -> list[OrderedExperiment]:
-    """Up to `permutations` different random orders of the experiment; the same seed gives the same.
+    """Different random orders of an experiment.
 
-    An order is not repeated, since that would measure the noise. There are fewer where equal schemes or few
-    instructions leave fewer orders.
+    An order is not repeated, since that would measure the noise. There are fewer where equal schemes or
+    few instructions leave fewer orders.
+
+    Args:
+        experiment: A multiset of schemes.
+        permutations: Orders at most.
+        seed: Equal seeds give equal orders.
     """
     schemes = [scheme for scheme, count in experiment.terms for _ in range(count)]
     possible = math.factorial(len(schemes))

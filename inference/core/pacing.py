@@ -131,10 +131,17 @@ class Executor(Protocol):
     def carry_out(
         self, task: Task, common: bytes, pieces: Sequence[bytes], pace: PacedReporter
     ) -> list[bytes]:
-        """The answers to the pieces, in their order.
+        """Execute a task on all pieces.
 
-        Calls the pulse of `pace` meanwhile. What the pulse raises ends the work, and so does what a piece
-        raises.
+        Args:
+            task: A function of the common data and a piece.
+            common: What all pieces need, as bytes.
+            pieces: Each may be executed anywhere, in any order.
+            pace: Its pulse is called meanwhile. What that raises ends the work, and so does
+                what a piece raises.
+
+        Returns:
+            The answers to the pieces, in their order.
         """
         ...
 

@@ -132,7 +132,13 @@ def check_integer(name: str, value: object, low: int, high: int) -> None:
 
 
 def check_number(name: str, value: object, low: float, high: float) -> None:
-    """Check a setting that is a number, with arguments as for `check_integer`.
+    """Check a setting that is a number.
+
+    Args:
+        name: Of the setting, for the error.
+        value: From a form, a file or a program.
+        low: Smallest allowed value.
+        high: Largest allowed value.
 
     Raises:
         InvalidInputError: For another type, a bool, NaN, infinity, or a value outside of the range.

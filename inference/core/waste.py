@@ -92,7 +92,17 @@ class WasteSource(Protocol):
     def fit(
         self, mapping: PortMapping, measured: Mapping[Experiment, float], pulse: Callable[[], bool]
     ) -> SchedulerFit:
-        """The simulator of `simulator`, and the relative error of its times."""
+        """Infer a scheduler under a mapping.
+
+        Args:
+            mapping: The core's ports.
+            measured: {experiment: cycles}.
+            pulse: Called between simulations; False ends the search with the best policy so
+                far.
+
+        Returns:
+            The simulator of `simulator`, and the relative error of its times.
+        """
         ...
 
     def simulator(

@@ -269,9 +269,17 @@ def find_listed_loops(
     *,
     excerpts: int = 0,
 ) -> ProgramLoops:
-    """The loops of a listing; each weighs its samples, or 1 where the listing has none.
+    """The loops of a listing, each with its samples as its weight, or 1 where the listing has none.
 
-    `excerpts`: so many of the loops get their part of the listing. Raises `ExchangeError`.
+    Args:
+        content: The listing, in UTF-8; invalid bytes are replaced.
+        file_name: For errors.
+        criteria: Which loops to return.
+        report: Called with what is done and its total.
+        excerpts: So many of the loops, the first ones, get their part of the listing.
+
+    Raises:
+        ExchangeError: The text cannot be read as a listing.
     """
     text = content.decode("utf-8-sig", "replace")
     report(0, 1)

@@ -273,7 +273,10 @@ def summarise(
 def read_chunks(
     file: BinaryIO, file_name: str, options: BlockSetOptions
 ) -> tuple[BlockSetSummary, Iterator[BlockChunk]]:
-    """(summary, chunks); the summary is complete once all chunks are consumed. Raises like `summarise`."""
+    """(summary, chunks), with arguments and errors as of `summarise`.
+
+    The summary is complete once all chunks are consumed.
+    """
     blocks = BlockFile(file, options.broken)
     first = first_rows(blocks)
     names = () if blocks.columns is None else blocks.columns.names

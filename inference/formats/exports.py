@@ -282,8 +282,14 @@ def write_kinds_csv(
 ) -> str:
     """CSV with a row per kind of instructions: the ports that run most of them, cycles and latencies.
 
-    `unsettled`: {kind: number of schemes that another result contradicts}. Raises `ExchangeError` for a model
-    without ports.
+    Args:
+        name: Of the core model.
+        overview: Its kinds and ports.
+        port_names: {port of the mapping: the name to write}.
+        unsettled: {kind: number of schemes that another result contradicts}.
+
+    Raises:
+        ExchangeError: The model has no ports.
     """
     if not overview.ports:
         raise ExchangeError(f"the core model {name!r} has no port mapping, without which there is no table")

@@ -178,7 +178,16 @@ class ZipTree:
         return b"".join(self._pieces(name, limit))
 
     def lines(self, name: str, max_lines: int, max_bytes: int) -> Iterator[tuple[str, bytes]]:
-        """(place, line) of the lines that are not empty. Raises `ExchangeError` beyond the limits."""
+        """(place, line) of the lines of a file that are not empty.
+
+        Args:
+            name: Of the file in the archive.
+            max_lines: Lines at most.
+            max_bytes: Bytes of a line at most.
+
+        Raises:
+            ExchangeError: The file exceeds a limit.
+        """
         with self._opened(name) as opened, io.BufferedReader(cast("io.RawIOBase", opened), _PIECE) as file:
             for number in count(1):
                 line = file.readline(max_bytes + 1)

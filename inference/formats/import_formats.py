@@ -257,7 +257,14 @@ def bytes_to_store(file: IO[bytes], file_name: str, limit: int = SIZE_LIMIT) -> 
 
 
 def file_to_store(file: IO[bytes], file_name: str, limit: int, stack: ExitStack) -> IO[bytes]:
-    """Like `bytes_to_store`, as a file: the upload itself, or a temporary file that `stack` closes."""
+    """Like `bytes_to_store`, as a file.
+
+    Args:
+        file: The upload, at its beginning.
+        file_name: For errors.
+        limit: Bytes that may be stored.
+        stack: Closes a temporary file, if one is needed.
+    """
     beginning = file.read(uops_info_xml.XML_PEEK)
     file.seek(0)
     if uops_info_xml.BEGINNING.match(beginning):

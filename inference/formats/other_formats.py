@@ -43,7 +43,13 @@ class Importer(Protocol):
     def read(self, content: bytes, file_name: str, options: Json) -> Json:
         """The preview of an upload as JSON.
 
-        Raises `ExchangeError` for an unreadable file and for invalid options.
+        Args:
+            content: The uploaded file.
+            file_name: For errors and as a default name.
+            options: Choices of the form, which the format checks.
+
+        Raises:
+            ExchangeError: The file is unreadable, or an option is invalid.
         """
 
     def import_path(self, path: Path, options: Mapping[str, Any]) -> list[str]:

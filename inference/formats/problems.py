@@ -55,7 +55,15 @@ class Problems:
         return len(self.listed) >= MAX_LISTED
 
     def add(self, message: str, right: str, *, row: int | None = None, column: str = "") -> None:
-        """Note a problem: what is wrong, and what is expected."""
+        """Note a problem.
+
+        Args:
+            message: What is wrong.
+            right: What is expected instead.
+            row: Line of a text file, or number of an entry in a JSON list, from 1; None for the
+                whole file.
+            column: Name of a column, or path into a JSON document; "" for the whole row.
+        """
         self.count += 1
         if not self.full:
             self.listed.append(FileProblem(message, right, row, column))

@@ -17,7 +17,14 @@ HEADER = ("experiment", "cycles", "note")
 
 
 def write_scheme_csv(scheme: str, isa: str, total: int, rows: Sequence[tuple[str, Measured]]) -> str:
-    """Measurements of a scheme as CSV. `total`: number of all; `rows`: (set, measurement)."""
+    """Measurements of a scheme as CSV.
+
+    Args:
+        scheme: Its text.
+        isa: Name of the instruction set.
+        total: Number of all measurements with it, of which `rows` may be a part.
+        rows: (name of the set, measurement), the shortest experiments first.
+    """
     extent = "all" if total <= len(rows) else f"the {len(rows):,} shortest"
     remark = f"# measured experiments with {scheme} ({isa}): {total:,}, here {extent} of them\n"
     cells = ((str(value.experiment), value.cycles, f"{name}, {value.state.value}") for name, value in rows)

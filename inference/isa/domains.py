@@ -202,7 +202,11 @@ _MASK_REGISTER = re.compile(r"(?<![A-Z])K(?![A-Z])")
 def unit_class(text: str, mnemonic: str, category: str, memory: str) -> str:
     """The unit class of a scheme by its properties; "" for one that needs several units.
 
-    `category`, `memory`: as in `inference.isa.scheme.Scheme`.
+    Args:
+        text: Of the scheme.
+        mnemonic: Of its instruction.
+        category: As in `inference.isa.scheme.Scheme`.
+        memory: As there: "R", "W" or "RW", "A" where an address is only computed, "" for none.
     """
     domains = domains_in(text.upper())
     vector = ExecutionDomain.VECTOR in domains

@@ -128,7 +128,11 @@ class SimulatedHarness:
 def simulated_facts(name: str, mapping: PortMapping, counters: str = NOTHING, isa: str = "") -> Json:
     """The facts of a simulated computer, as `inference.agent.facts` reports those of a real one.
 
-    `isa`: the instruction set of the mapping, "" where that is unknown.
+    Args:
+        name: Of the simulated processor.
+        mapping: Its ports.
+        counters: What its counters count.
+        isa: The instruction set of the mapping, "" where that is unknown.
     """
     return {
         "simulated": True,

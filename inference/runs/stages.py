@@ -84,7 +84,13 @@ class Stages:
         self.reporter.pulse()
 
     def with_progress(self, stage: str, measurer: Measurer, expected: int) -> ProgressMeasurer:
-        """A measurer that reports how many of the `expected` experiments it has answered."""
+        """A measurer that reports how many experiments it has answered.
+
+        Args:
+            stage: Under which progress is reported.
+            measurer: Answers.
+            expected: Number of experiments in all.
+        """
         return ProgressMeasurer(measurer, self.reporter, stage, expected, self.clock)
 
 

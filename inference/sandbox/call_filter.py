@@ -57,7 +57,13 @@ def load(place: int, label: str = "") -> FilterInstruction:
 
 
 def equal(value: int, if_so: str, if_not: str = "") -> FilterInstruction:
-    """Compares: the word is this value."""
+    """Compares the loaded word with a value.
+
+    Args:
+        value: 32 bits.
+        if_so: Label to jump to where they are equal; "" for the next instruction.
+        if_not: The same where they are not.
+    """
     return FilterInstruction(_EQUAL, value, if_so, if_not)
 
 

@@ -202,7 +202,20 @@ def store_loops(
     isa: ISA | None = None,
     run: Run | None = None,
 ) -> BasicBlockSet:
-    """Store loops as a set of this name. Raises `NameInUseError`, and `RefusedError` for no loops."""
+    """Store the loops of a program as a block set.
+
+    Args:
+        program_loops: With their weights.
+        file_name: Of the program, for the origin of each block.
+        name: Of the new set.
+        note: Of the user.
+        isa: None for the default one.
+        run: That found the loops, None for an upload.
+
+    Raises:
+        NameInUseError: Another set has the name.
+        RefusedError: There are no loops.
+    """
     rows = (
         BlockToStore(loop.code, mnemonics_of(loop.code), weight=loop.weight, origin=loop.origin(file_name))
         for loop in program_loops.loops

@@ -120,7 +120,13 @@ def store_characterisations(row: PortMapping, values: Sequence[Value]) -> int:
 
 
 def copy_characterisations(source: PortMapping, target: PortMapping, without: Collection[str]) -> None:
-    """Copy the verdicts of a mapping to another with the same ports, except those on schemes `without`."""
+    """Copy the verdicts of a mapping, with their witnesses, to another with the same ports.
+
+    Args:
+        source: The mapping with the verdicts.
+        target: Gets them.
+        without: Texts of schemes whose verdicts are not copied.
+    """
     rows = list(source.characterisations.exclude(scheme__text__in=without).order_by("pk"))
     copies = {}
     for row in rows:

@@ -69,6 +69,11 @@ def compare(model: ThroughputModel, source: Source, unit: Unit) -> Predictions:
     """Compare measurements with a throughput model's predictions, its own bottlenecks applied.
 
     A set is streamed: besides the result, memory for one chunk is needed.
+
+    Args:
+        model: A port mapping, a resource mapping, or a tool.
+        source: An experiment set, or measurements.
+        unit: In which both are compared.
     """
     return compare_chunks(model, _chunks(source), unit)
 
@@ -76,14 +81,30 @@ def compare(model: ThroughputModel, source: Source, unit: Unit) -> Predictions:
 def compare_chunks(
     model: ThroughputModel, chunks: Iterable[Chunk], unit: Unit, residuals: Residuals | None = None
 ) -> Predictions:
-    """Like `compare`, for chunks; errors by scheme are added to `residuals`."""
+    """Like `compare`, for chunks of measurements.
+
+    Args:
+        model: Predicts.
+        chunks: Each is read once.
+        unit: In which both are compared.
+        residuals: Gets the errors by scheme, if given.
+    """
     return _concatenated(
         _chunk_predictions(chunk, predicted_cycles(model, chunk.table), unit, residuals) for chunk in chunks
     )
 
 
 def compare_tool(experiment_set: ExperimentSet, tool: str, unit: Unit) -> Predictions:
-    """Like `compare`, for the answers of a tool in a set. Raises `UnknownNameError` where it has none."""
+    """Like `compare`, for the answers of a tool that a set has.
+
+    Args:
+        experiment_set: With answers.
+        tool: Its name in the set.
+        unit: In which both are compared.
+
+    Raises:
+        UnknownNameError: The set has no answers of this tool.
+    """
     tools: dict[str, None] = {}
 
     def parts() -> Iterator[Predictions]:
@@ -142,9 +163,15 @@ def _concatenated(parts: Iterable[Predictions]) -> Predictions:
 def evaluate(
     row: PortMapping | ResourceMapping, source: Source, unit: Unit | str = Unit.CYCLES
 ) -> Evaluation:
-    """Evaluate a mapping on a set, or on the held-out experiments of its run, and store the result.
+    """Evaluate a mapping, and store the result.
 
-    Raises `ExchangeError` like `store_evaluation`.
+    Args:
+        row: A port mapping or a resource mapping.
+        source: An experiment set, or the held-out experiments of the mapping's run.
+        unit: In which both are compared.
+
+    Raises:
+        ExchangeError: Like `store_evaluation`.
     """
     unit = Unit(unit)
     model = load_model(row)

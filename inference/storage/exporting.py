@@ -91,9 +91,16 @@ def opcodes_of(mapping: ExportedMapping) -> Opcodes:
 
 
 def llvm_patch_of(row: StoredCoreModel, folder: Path | None = None, cpu: str = "") -> str:
-    """See `formats.llvm_patch`. `folder`: LLVM's sources, by default `$PMWEB_LLVM_SOURCES`.
+    """The patch that gives LLVM the core's scheduling model, see `formats.llvm_patch`.
 
-    `cpu`: LLVM's name of the processor, by default of the machine's core. Raises `ExchangeError`.
+    Args:
+        row: The core model.
+        folder: LLVM's sources; None for `$PMWEB_LLVM_SOURCES`.
+        cpu: LLVM's name of the processor; "" for that of the machine's core.
+
+    Raises:
+        ExchangeError: LLVM's sources, or its names of instructions, are missing, or the model has
+            no ports.
     """
     folder = folder or _llvm_sources()
     core = core_of_row(row)

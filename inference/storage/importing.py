@@ -122,10 +122,14 @@ def preview(
     microarchitecture: str = "",
     **choices: Unpack[Choices],
 ) -> Preview:
-    """Parse a file and preview it; see `preview_of` for `choices`.
+    """Parse a file and preview it.
 
-    `unit`: of numbers for which the file names none; None concludes it from the numbers. `microarchitecture`:
-    part of a file with several.
+    Args:
+        content: The file.
+        file_name: For messages, and as a default name.
+        unit: Of numbers for which the file names none; None concludes it from the numbers.
+        microarchitecture: Part of a file with several; "" for the only one.
+        choices: See `preview_of`.
     """
     return preview_of(read(content, file_name, unit, microarchitecture), **choices)
 
@@ -241,7 +245,16 @@ def _name(parsed: Parsed) -> str:
 def commit(preview: Preview, name: str, *, note: str = "", run: Run | None = None) -> ImportResult:
     """Store a previewed file, all or nothing.
 
-    Raises `RefusedError` for a file with problems, `NameInUseError`, and `ExchangeError` for an invalid name.
+    Args:
+        preview: Of an acceptable file.
+        name: Of what is stored.
+        note: Of the user.
+        run: That imports it, None for an upload.
+
+    Raises:
+        RefusedError: The file has problems.
+        NameInUseError: The name is in use.
+        ExchangeError: The name is invalid.
     """
     parsed = preview.parsed
     if not preview.acceptable or parsed.format is None:

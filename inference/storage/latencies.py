@@ -29,7 +29,18 @@ from inference.storage.names import check_name_free, free_name
 def store_latencies(
     name: str, machine: Machine, result: LatencyResult, identity: Json, *, run: Run | None = None
 ) -> LatencySet:
-    """Store the latencies measured on a machine as a new set. Raises `NameInUseError`."""
+    """Store the latencies measured on a machine as a new set.
+
+    Args:
+        name: Of the set.
+        machine: That measured.
+        result: The latencies, with the readings behind them.
+        identity: Everything that changes what the machine measures.
+        run: That measured, None for an import.
+
+    Raises:
+        NameInUseError: Another set has the name.
+    """
     idioms = defaultdict(list)
     for idiom in result.idioms:
         idioms[idiom.scheme].append(idiom.as_json())
@@ -51,9 +62,19 @@ def store_latencies(
 def store_extension(
     name: str, base: LatencySet, result: LatencyResult, identity: Json, *, run: Run | None = None
 ) -> LatencySet:
-    """Store the latencies of `base` with those of further schemes as a new set. Raises `NameInUseError`.
+    """Store the latencies of `base` with those of further schemes as a new set.
 
     Schemes that both have keep those of `base`. Bypasses to and from the further schemes are unknown.
+
+    Args:
+        name: Of the new set.
+        base: Stays as it is.
+        result: Latencies of further schemes.
+        identity: Of the measurer, as for `store_latencies`.
+        run: That measured, None for an import.
+
+    Raises:
+        NameInUseError: Another set has the name.
     """
     row = store_latencies(name, base.machine, result, identity, run=run)
     earlier = list(base.schemes.order_by("pk"))

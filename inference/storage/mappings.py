@@ -32,7 +32,23 @@ def store_mapping(
     report: Mapping[str, Any] | None = None,
     note: str = "",
 ) -> PortMappingRow:
-    """Store a port mapping. Raises `NameInUseError`, and `MissingSchemesError` for unknown schemes."""
+    """Store a port mapping.
+
+    Args:
+        name: Of the mapping.
+        isa: Has all its schemes.
+        value: The mapping.
+        origin: How it came about.
+        source: Where imported data are from, as a line of text.
+        machine: Whose core it describes, None where unknown.
+        run: That inferred it, None for an import.
+        report: What its page shows beside it, as JSON.
+        note: Of the user.
+
+    Raises:
+        NameInUseError: Another mapping has the name.
+        MissingSchemesError: The instruction set lacks schemes.
+    """
     check_name_free(PortMappingRow, name)
     ids = complete_ids(isa, value.usage)
     row = PortMappingRow.objects.create(
@@ -175,7 +191,15 @@ def convert(
 ) -> ResourceMappingRow:
     """Convert a port mapping to a resource mapping with the same predictions, and store it.
 
-    Raises `TooManyResourcesError` and `NameInUseError`; nothing is stored then.
+    Args:
+        row: The port mapping.
+        name: Of the resource mapping.
+        settings: Limits of the conversion; None for the defaults.
+        note: Of the user.
+
+    Raises:
+        TooManyResourcesError: It would exceed the limits; nothing is stored then.
+        NameInUseError: Another mapping has the name.
     """
     settings = settings or Conversion()
     check_name_free(ResourceMappingRow, name)

@@ -32,7 +32,13 @@ def by_name(model: type[Row], name: str) -> Row:
 
 
 def nearest_names(model: type[Named], name: str, n: int = 3) -> list[str]:
-    """Up to n existing names that resemble `name`, else the n newest."""
+    """Existing names that resemble a name, else the newest ones.
+
+    Args:
+        model: Whose rows have the names.
+        name: Unknown, maybe misspelt; upper and lower case count as equal.
+        n: Names at most.
+    """
     folded = {known.casefold(): known for known in model._default_manager.values_list("name", flat=True)}
     close = [folded[near] for near in get_close_matches(name.casefold(), folded, n=n, cutoff=0.4)]
     return close or list(model._default_manager.order_by("-id").values_list("name", flat=True)[:n])
@@ -64,7 +70,11 @@ def free_name(model: type[Named], preferred: str) -> str:
 
 
 def rename(row: Named, name: str, note: str) -> None:
-    """Store a new name and note of a row. Raises like `check_name_free`."""
+    """Store a new name and note of a row.
+
+    Raises:
+        ExchangeError: The name is invalid, or in use (`NameInUseError`), see `check_name_free`.
+    """
     with transaction.atomic():
         check_name_free(type(row), name, besides=row)
         row.name, row.note = name, note
@@ -80,9 +90,16 @@ def check_name_line(name: str, what: str) -> None:
 
 
 def check_name_free(model: type[Named], name: str, besides: Named | None = None) -> None:
-    """Raise `NameInUseError`, with a free suggestion, where a row other than `besides` has the name.
+    """Check that a row may get a name.
 
-    Raises `ExchangeError` for a name that is blank, longer than `NAME_LIMIT`, or not a single line.
+    Args:
+        model: Whose rows have the names.
+        name: The new name.
+        besides: A row that may have it already: the one that is renamed.
+
+    Raises:
+        NameInUseError: Another row has the name; the message suggests a free one.
+        ExchangeError: The name is blank, longer than `NAME_LIMIT`, or not a single line.
     """
     if not name.strip() or len(name) > NAME_LIMIT:
         raise ExchangeError(

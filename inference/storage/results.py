@@ -60,9 +60,13 @@ def compared_results(
     known: Collection[ComparedResult] = (),
     besides: Collection[int] = (),
 ) -> list[ComparedResult]:
-    """Compare a mapping with the newest results of its machine; [] without a machine.
+    """Compare a mapping with the newest results of its machine.
 
-    `known`: comparisons made before. `besides`: ids of rows to ignore.
+    Args:
+        machine: Whose results count; None gives no comparisons.
+        value: The mapping.
+        known: Comparisons made before, which are not made again.
+        besides: Ids of mappings to ignore.
     """
     if machine is None:
         return []
@@ -150,9 +154,13 @@ class JudgedPoint:
 def store_front(
     row: PortMappingRow, points: Sequence[JudgedPoint], own: PortMapping, judged_on: ExperimentSet | None
 ) -> int:
-    """Store the front of a run with its mapping `row`; returns the number of points.
+    """Store the front of a run with its mapping; returns the number of points.
 
-    The point equal to `own` counts as picked. `judged_on`: the judging set, None for held-out experiments.
+    Args:
+        row: The mapping.
+        points: Of the front, each judged.
+        own: The mapping as a value: the point equal to it counts as picked.
+        judged_on: The judging set, None for held-out experiments.
     """
     ids = scheme_ids(row.isa)
     FrontPointRow.objects.bulk_create(

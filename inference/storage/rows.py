@@ -153,9 +153,14 @@ def _terms(rows: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
 def store_ahead(isa: ISA, measured: Iterable[Measured], on_progress: Callable[[int], None]) -> None:
     """Store the experiments of measurements that will be stored later, each portion in its own transaction.
 
-    One transaction for an import of many measurements would block other writers for long. Experiments without
-    measurements are invisible to users. `on_progress` is called after each portion with the number of
-    measurements processed, and may raise to stop.
+    One transaction for an import of many measurements would block other writers for long. Experiments
+    without measurements are invisible to users.
+
+    Args:
+        isa: Has their schemes.
+        measured: Each is read once.
+        on_progress: Called after each portion with the number of measurements so far; may raise to
+            stop.
     """
     done = 0
     for portion in portions(measured, AHEAD):

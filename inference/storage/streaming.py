@@ -63,7 +63,13 @@ def usable_chunks(
 
 
 def set_chunks(experiment_set: ExperimentSet, *, answers: bool = False, size: int = CHUNK) -> Iterator[Chunk]:
-    """The usable measurements of a set; see `usable_chunks`."""
+    """The usable measurements of a set, in chunks.
+
+    Args:
+        experiment_set: Is read once, from the beginning.
+        answers: Whether chunks have the answers of tools, too.
+        size: Measurements in a chunk.
+    """
     return usable_chunks(experiment_set.measurements.all(), experiment_set.isa, answers=answers, size=size)
 
 

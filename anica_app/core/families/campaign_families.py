@@ -155,7 +155,15 @@ def families_of_groups(
     tools: Sequence[str],
     questions: int = 0,
 ) -> CampaignFamilies:
-    """Families of groups. `covered` has a row per discovery; `rows`: {number of a discovery: its row}."""
+    """The families of a campaign, one per group.
+
+    Args:
+        groups: Discoveries that disagree for the same reason.
+        covered: bool[discoveries, blocks], which random blocks a discovery represents.
+        rows: {number of a discovery: its row in `covered`}.
+        tools: Labels of the predictors, in the order of the answers.
+        questions: Blocks that predictors were asked about to find causes.
+    """
     blocks = covered.shape[1]
     unions: list[Covered] = [
         np.logical_or.reduce(covered[[rows[member.number] for member in group.members]]) for group in groups

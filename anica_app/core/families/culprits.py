@@ -114,7 +114,13 @@ class CulpritInstructions:
 
 
 def culprits_of(domain: BlockDomain, abstract: AbstractBlock, witness: SampledBlock) -> CulpritInstructions:
-    """The culprits of a discovery. `witness`: the block that it was generalised from."""
+    """The instructions of a discovery that the disagreement is about.
+
+    Args:
+        domain: That of the campaign.
+        abstract: The discovery.
+        witness: The block that it was generalised from.
+    """
     space = domain.space
     schemes = [space.schemes[instruction.scheme] for instruction in witness.instructions]
     chosen = _chosen(domain, abstract) if len(abstract) == len(witness) else list(range(len(schemes)))

@@ -48,7 +48,13 @@ def singletons_and_pairs(schemes: Sequence[str]) -> tuple[Experiment, ...]:
 
 
 def with_blocking(scheme: str, blocking: Iterable[str], copies: int) -> tuple[Experiment, ...]:
-    """The scheme alone, and with so many copies of each blocking instruction (§6.1)."""
+    """The scheme alone, and beside each blocking instruction (§6.1).
+
+    Args:
+        scheme: The scheme in question.
+        blocking: Blocking instructions.
+        copies: Of the blocking instruction, beside one instance of the scheme.
+    """
     return (Experiment.of([scheme]), *(Experiment.of({scheme: 1, other: copies}) for other in blocking))
 
 

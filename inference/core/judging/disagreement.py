@@ -27,9 +27,15 @@ class DisagreementMatrix:
 
 
 def differences(first: Floats, second: Floats, metric: str) -> Floats:
-    """∣a − b∣ in cycles, or relative to the mean of both: float64[n].
+    """Differences of two sources' times: float64[n].
 
-    0 where both are 0, NaN where one is NaN.
+    Args:
+        first: Cycles by the first source, NaN where it has none.
+        second: The same of the second.
+        metric: A `DifferenceMetric`: cycles, or relative to the mean of both.
+
+    Returns:
+        0 where both are 0, NaN where either is NaN.
     """
     apart: Floats = np.abs(first - second)
     if metric == DifferenceMetric.ABSOLUTE:
@@ -44,7 +50,13 @@ def differing(first: Floats, second: Floats, metric: str, threshold: float) -> B
 
 
 def disagreements(columns: Sequence[Floats], metric: str, threshold: float) -> DisagreementMatrix:
-    """Disagreements of all pairs of columns, float64[n] each."""
+    """Disagreements of all pairs of sources.
+
+    Args:
+        columns: Cycles by each source, float64[n], NaN where it has none.
+        metric: A `DifferenceMetric`.
+        threshold: In cycles or as a fraction; two sources disagree on items that differ by more.
+    """
     size = len(columns)
     both, far = (np.zeros((size, size), dtype=np.int64) for _ in range(2))
     answered = [~np.isnan(column) for column in columns]
@@ -60,10 +72,18 @@ def disagreements(columns: Sequence[Floats], metric: str, threshold: float) -> D
 def distinguishing_items(
     first: Floats, second: Floats, lengths: Int64s, metric: str, threshold: float, limit: int
 ) -> Int64s:
-    """The shortest items that distinguish two sources: at most `limit` indices, the shortest item first.
+    """The shortest items that distinguish two sources: indices, the shortest item first.
 
-    Of equally long items, those on which the sources differ most come first; items of unknown length come
-    last.
+    Of equally long items, those on which the sources differ most come first; items of unknown length
+    come last.
+
+    Args:
+        first: Cycles by the first source: float64[n], NaN where it has none.
+        second: The same of the second.
+        lengths: Instructions of each item, 0 where unknown.
+        metric: A `DifferenceMetric`.
+        threshold: In cycles or as a fraction; items that differ by more distinguish.
+        limit: Indices at most.
     """
     distances = differences(first, second, metric)
     at = np.flatnonzero(distances > threshold)

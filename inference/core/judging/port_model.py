@@ -34,6 +34,13 @@ class PortModelCheck:
 
     @classmethod
     def of(cls, name: str, reference: int | None, result: Mapping[str, Any]) -> Self:
+        """The check from the stored result of a run.
+
+        Args:
+            name: Of the run.
+            reference: Id of the mapping that it compared with, None for none.
+            result: The run's result, with its mixes and orders.
+        """
         mixes = result.get("mixes") or ()
         orders = [row for row in result.get("orders") or () if row["mean"] is not None]
         scored = [row for row in mixes if row["scores"] and row["scores"]["mape"] is not None]

@@ -96,10 +96,16 @@ def _score(name: str, errors: Floats) -> PartScore:
 
 
 def merge(ports: PortMapping, base: PortMapping, further: Sequence[PortMapping]) -> PortMapping | None:
-    """`base`, extended by the µops of the `further` mappings for schemes that it does not describe.
+    """`base`, extended by the µops of further mappings for schemes that it does not describe.
 
-    Under the port names of the mapping `ports`, one of them, so that references to its ports stay valid. None
-    where two of them have no scheme in common, since nothing then relates their ports.
+    Args:
+        ports: One of the mappings, whose port names the result has, so that references to its ports
+            stay valid.
+        base: Its µops count where several mappings describe a scheme.
+        further: In the order in which their µops count.
+
+    Returns:
+        None where two mappings have no scheme in common: nothing then relates their ports.
     """
     result = _with_port_names(ports, base)
     for other in further:

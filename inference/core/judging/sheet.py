@@ -229,12 +229,17 @@ class AnswerSheet:
 def compared(
     reference: Floats, lengths: Int64s, predicted: Floats, unit: Unit, among: Int64s | None = None
 ) -> ComparedPoints:
-    """Cycles of a reference beside predicted ones, float64[n] each, of all items or those `among`.
+    """A reference beside predictions, of all items or those `among`.
 
-    NaN where nothing was predicted.
+    Left out are items without a reference above 0; where the unit is instructions per cycle,
+    predictions of 0 cycles; and, where the unit needs the length, items of unknown length.
 
-    Left out are items without a reference above 0; where the unit is instructions per cycle, predictions of 0
-    cycles; and, where the unit needs the length, items of unknown length.
+    Args:
+        reference: Cycles: float64[n].
+        lengths: Instructions of each item, 0 where unknown.
+        predicted: Cycles: float64[n], NaN where nothing was predicted.
+        unit: In which both are compared.
+        among: Indices of items: int64[m], ascending; None for all.
     """
     if among is None:
         at = np.flatnonzero((reference > 0) & np.isfinite(predicted))

@@ -148,7 +148,13 @@ class Cloud(Event):
 
     @classmethod
     def of(cls, generation: int, errors: npt.NDArray[np.float64], volumes: npt.NDArray[np.int64]) -> Cloud:
-        """A cloud of up to `MAX_CLOUD_POINTS` mappings, evenly spread over the population, fittest first."""
+        """A cloud of up to `MAX_CLOUD_POINTS` mappings, evenly spread over the population, fittest first.
+
+        Args:
+            generation: Its number.
+            errors: D_avg of each mapping, as a fraction; fittest first.
+            volumes: µop volume of each.
+        """
         size = len(errors)
         picks = np.unique(np.linspace(0, size - 1, min(size, MAX_CLOUD_POINTS)).astype(np.int64))
         rounded = [round(error, 6) for error in errors[picks].tolist()]

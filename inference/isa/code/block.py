@@ -272,7 +272,14 @@ _INSTRUCTIONS_PER_STORE = 6
 
 
 def default_copies(instructions: int, length: int, *, in_loop: bool, stores: int = 0) -> int:
-    """The number of copies of a block with so many instructions, bytes and, unrolled, stores; even."""
+    """The number of copies of a block in a loop body; even, at least 2.
+
+    Args:
+        instructions: Of the block.
+        length: Its bytes: all copies have at most `MAX_COPIES_BYTES`.
+        in_loop: Whether the block is measured as a loop by itself, or unrolled.
+        stores: Of the block, where it is unrolled: there must be enough of them to be steady.
+    """
     copies = -(-(_IN_LOOP if in_loop else _UNROLLED) // instructions)
     if not in_loop and stores * _INSTRUCTIONS_PER_STORE >= instructions:
         copies = max(copies, -(-_STORES // stores))

@@ -145,7 +145,14 @@ def finished_runs(machine: Machine, kind: str, **config: Any) -> QuerySet[Run]:
 
 
 def seconds_per_unit(machine: Machine, kind: str, result_field: str, **config: Any) -> float | None:
-    """Median seconds of work per unit that `result_field` counts, over the last runs; None without runs."""
+    """Median seconds of work per unit, over the last finished runs; None without runs.
+
+    Args:
+        machine: That executed them.
+        kind: Of the runs.
+        result_field: The field of their results that counts the units.
+        config: Fields that their configurations must have.
+    """
     rows = finished_runs(machine, kind, **config).values_list("busy_seconds", f"result__{result_field}")
     shares = [busy / number for busy, number in rows if busy and number]
     return median(shares) if shares else None

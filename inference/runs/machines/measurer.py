@@ -86,7 +86,11 @@ def agent_measurer(
 ) -> Iterator[RemoteMeasurer]:
     """A measurer for experiments of the schemes; on exit, batches without results are withdrawn.
 
-    `options`: how loop bodies are generated; a simulated agent ignores them.
+    Args:
+        task: The run, whose pulse is called while it waits.
+        machine: Its agent measures.
+        schemes: For which loop bodies are prepared.
+        options: How loop bodies are generated; a simulated agent ignores them.
     """
     with agent_board(task, machine) as (board, identity):
         facts = machine.facts
@@ -163,7 +167,16 @@ def chosen_schemes(isa: ISA, selection: str | list[int]) -> list[str]:
 
 
 def measurable_schemes(measurer: RemoteMeasurer, schemes: Sequence[str], log: LogText) -> list[str]:
-    """The schemes that the measurer can measure; logs the others with reasons. Raises `JobError` if none."""
+    """The schemes that the measurer can measure, in their order.
+
+    Args:
+        measurer: Of a machine.
+        schemes: To choose from.
+        log: Gets the others, with reasons.
+
+    Raises:
+        JobError: None can be measured.
+    """
     obstacles = {scheme: measurer.obstacle(scheme) for scheme in schemes}
     _log_exclusions({scheme: reason for scheme, reason in obstacles.items() if reason}, log)
     reachable = [scheme for scheme, reason in obstacles.items() if not reason]
@@ -197,7 +210,12 @@ def sample_evenly(schemes: Sequence[str], n: int | None) -> Sequence[str]:
 
 
 def singleton_cycles(measurer: Measurer, schemes: Sequence[str], log: LogText) -> dict[str, float]:
-    """Measure every scheme alone: {scheme: cycles} of the settled ones; logs the others with reasons.
+    """Measure every scheme alone: {scheme: cycles} of the settled ones.
+
+    Args:
+        measurer: Measures experiments.
+        schemes: To measure.
+        log: Gets the schemes without a settled time, with reasons.
 
     Raises:
         JobError: Fewer than `MIN_SETTLED_SHARE` settled.

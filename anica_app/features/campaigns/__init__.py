@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, RunKind
-from inference.web.contributions import Publishable
+from inference.web.contributions import Context, PagePanel, PanelPlace, Publishable
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
+    from django.http import HttpRequest
 
+    from inference.models import StoredCoreModel
     from inference.web.contributions import Dependent, SearchHits
     from inference.web.published_page import PublishedPage
 
@@ -77,6 +79,20 @@ PUBLISHED = (Publishable("campaign", "Campaigns", _rows, _page),)
 FINDERS = (_search_hits,)
 
 DEPENDENTS = {"anica_app.Campaign": _dependents}
+
+
+def _about_cpu(request: HttpRequest, row: StoredCoreModel) -> Context | None:
+    from anica_app.features.campaigns.query import campaigns_about  # noqa: PLC0415  pages load it
+
+    rows = campaigns_about(row)
+    return {"campaigns": rows, "core_model": row} if rows or row.machine_id else None
+
+
+PANELS = (
+    PagePanel(
+        PanelPlace.CORE_MODEL, "mistakes", "Tools", "anica/campaigns/of_cpu.html", _about_cpu, order=10
+    ),
+)
 
 
 def _write(name: str, file: BinaryIO) -> None:

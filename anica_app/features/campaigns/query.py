@@ -28,7 +28,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from anica_app.core.domain.wording import BlockWording
 from anica_app.core.search.events import CountersEvent
-from anica_app.features.discoveries.wording import wording_of
+from anica_app.features.discoveries.wording import discovery_title, wording_of
 from anica_app.models import Campaign, CampaignPredictor, Discovery, SampleBatch
 from anica_app.storage.domains import SUPPORT
 from anica_app.storage.findings import interesting_samples, judge_of
@@ -37,8 +37,9 @@ from inference.core.texts import count_of as count_of_things
 from inference.features.asking.predictors.query import common_isa
 from inference.features.library.search.query import group, with_words
 from inference.formats.archived_parts import StrictJsonError, load
-from inference.models import Run
+from inference.models import Run, StoredCoreModel
 from inference.models.scheme_search import search_schemes
+from inference.predictors import core_model, machine
 from inference.predictors.samples import Sample
 from inference.storage.instruction_sets import code_isa_row
 from inference.web.contributions import Dependent, Hit, SearchHits
@@ -200,6 +201,20 @@ def plan_of(config: Json) -> CampaignPlan:
     return CampaignPlan(config, schemes, pace_of(config["predictors"]))
 
 
+MAX_OF_CPU = 3
+
+
+def campaigns_about(row: StoredCoreModel) -> list[Campaign]:
+    """The newest campaigns with a CPU's machine or its core model among the predictors (two queries); [] for
+    a recorded core.
+    """
+    about = Q(predictors__kind=core_model.KIND, predictors__options__model=row.name)
+    if row.machine is not None:
+        about |= Q(predictors__kind=machine.KIND, predictors__options__machine=row.machine.name)
+    rows = campaigns().filter(about, kind=Campaign.Kind.CAMPAIGN).distinct()
+    return list(rows.order_by("-id")[:MAX_OF_CPU]) if row.pk else []
+
+
 def of_campaign(row: Campaign) -> list[Dependent]:
     """The dependents of a campaign: its discoveries go with it; an unfinished run forbids deletion."""
     run = row.run if row.origin == Campaign.Origin.RUN else None
@@ -235,6 +250,10 @@ class DiscoveryRow:
     row: Discovery
     words: BlockWording | None
     covered: int | None
+
+    @property
+    def title(self) -> str:
+        return discovery_title(self.row)
 
 
 def discovery_row(row: Discovery, covered: Mapping[int, int] | None) -> DiscoveryRow:

@@ -14,11 +14,13 @@ from django.urls import reverse
 
 from anica_app.features.discoveries.query import DiscoveryParts, stored_answers
 from anica_app.features.discoveries.report_parts import (
+    NumberBar,
     ToolAnswer,
     exegesis_snippet,
     issue_searches,
     mca_test,
     measures,
+    number_bars,
     operand_values_text,
     title_of,
 )
@@ -94,6 +96,17 @@ class BugReport:
     def repeated(self) -> list[RepeatedFinding]:
         """Measurements of the block with other operand values."""
         return findings_of_block(self.discovery, self.code)
+
+    @property
+    def bars(self) -> list[NumberBar]:
+        return number_bars(self.answers)
+
+    @property
+    def values(self) -> str:
+        """The operand values that the block ran with; "" where no machine took part."""
+        if self.repeated:
+            return self.repeated[0].readings[0].operands_text
+        return next(filter(None, (operand_values_text(row, self.code) for row, _ in self.answers)), "")
 
     @property
     def commands(self) -> list[Command]:

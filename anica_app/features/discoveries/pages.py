@@ -18,6 +18,7 @@ from anica_app.core.errors import AnicaError
 from anica_app.features.discoveries import wording
 from anica_app.features.discoveries.bug_report import BugReport, markdown, report_of
 from anica_app.features.discoveries.query import DiscoveryParts, Node, Tree, discovery_or_404
+from anica_app.features.discoveries.report_parts import issue_searches
 from anica_app.features.discoveries.steps import (
     blocks_csv,
     chosen_node,
@@ -102,6 +103,8 @@ def _page_beside(parts: DiscoveryParts, tree: Tree | None) -> dict[str, Any]:
         "table": None if row.abstract is None else wording.table_of(row.abstract),
         "foreign": json.dumps(row.foreign, indent=1) if row.abstract is None else "",
         "witness": intel_or_digits(code) if code else (),
+        "report": report_of(parts),
+        "family": row.families.only("name").first(),
         "tree": None if tree is None else picture(parts, tree),
         "includes": list(included.only("pk", "number", "label")),
         "marks": Discovery.Mark.choices,
@@ -277,6 +280,7 @@ def discovery_reproduce(request: HttpRequest, pk: int) -> HttpResponse:
         "hex": report.code.hex(),
         "link": link(report.session),
         "report": markdown(report),
+        "searches": issue_searches(report.code, parts.predictors),
     }
     return render(request, "anica/discoveries/reproduce.html", context)
 

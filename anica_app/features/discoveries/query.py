@@ -203,6 +203,8 @@ class DiscoveryParts:
         self.discovery = discovery
         self.campaign = discovery.campaign
         self.isa = code_isa(self.campaign.isa)
+        self._trees: dict[int, Tree] = {}
+        self._samples: dict[tuple[int, int], list[Sample]] = {}
 
     @cached_property
     def predictors(self) -> list[Predictor]:
@@ -234,8 +236,19 @@ class DiscoveryParts:
     def tree(self, number: int | None = None) -> Tree | None:
         """The tree of a generalisation; None where there is none, or its decisions are not stored."""
         row = self.generalisation(number)
-        tree = None if row is None else tree_of(row)
+        tree = None if row is None else self._tree_of(row)
         return tree if tree is not None and tree.nodes else None
+
+    def _tree_of(self, row: Generalisation) -> Tree:
+        if row.pk not in self._trees:
+            self._trees[row.pk] = tree_of(row)
+        return self._trees[row.pk]
+
+    def samples(self, row: Generalisation, number: int) -> list[Sample]:
+        """The blocks of a decision; [] where it has none or they were pruned."""
+        if (row.pk, number) not in self._samples:
+            self._samples[row.pk, number] = samples_of_step(row, number) or []
+        return self._samples[row.pk, number]
 
     @cached_property
     def judge(self) -> InterestJudge | None:
@@ -248,11 +261,11 @@ class DiscoveryParts:
     def examples(self) -> list[JudgedSample]:
         """The blocks that the result rests on, with verdicts (three queries)."""
         main = self.main
-        tree = None if main is None else tree_of(main)
+        tree = None if main is None else self._tree_of(main)
         example_node = None if tree is None else tree.example_node
         if main is None or example_node is None:
             return []
-        return self.examined(samples_of_step(main, example_node.number) or [])
+        return self.examined(self.samples(main, example_node.number))
 
     def smallest(self, examples: Sequence[JudgedSample]) -> JudgedSample | None:
         """The interesting block with the fewest bytes; of equal ones the most interesting."""

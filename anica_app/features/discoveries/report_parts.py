@@ -78,6 +78,30 @@ def measures(row: Predictor) -> bool:
     return row.sort in MEASURING or row.name.lower().startswith(_MEASURED_NAMES)
 
 
+@dataclass(frozen=True)
+class NumberBar:
+    """The cycles of a predictor for a block; `width`: in per cent of the largest."""
+
+    name: str
+    answer: Answer
+    is_measured: bool
+    width: float
+
+
+def number_bars(answers: Sequence[ToolAnswer]) -> list[NumberBar]:
+    """The answers as bars, in their order."""
+    longest = max((answer.cycles or 0.0 for _, answer in answers), default=0.0)
+    return [
+        NumberBar(
+            name_with_mode(row),
+            answer,
+            measures(row),
+            100 * (answer.cycles or 0.0) / longest if longest else 0.0,
+        )
+        for row, answer in answers
+    ]
+
+
 def short_form(code: bytes, isa: str = DEFAULT) -> str:
     """The instructions with operands abbreviated by kind and width, such as `bsf r32, m32`."""
     lines = intel_or_digits(code, isa)

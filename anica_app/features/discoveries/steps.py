@@ -271,7 +271,7 @@ def chosen_node(request: HttpRequest, tree: Tree) -> Node | None:
 def step_context(request: HttpRequest, parts: DiscoveryParts, tree: Tree, node: Node) -> dict[str, Any]:
     """The context of a decision's part of the page (three or four queries)."""
     row = tree.generalisation
-    blocks = blocks_of_step(row, node.number)
+    blocks = StepBlocks(parts.samples(row, node.number), answers_about(about(row, node.number)))
     columns = blocks.columns(parts)
     places = [str(place) for place in range(1, len(columns) + 1)]
     sort = choice_parameter(request, "sort", orders_of(len(columns)), BY_BLOCK)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -65,17 +66,67 @@ def wording_of(document: Json | None) -> BlockWording | None:
         return None
 
 
+_VERBS = ("reads", "writes", "accesses", "uses", "does not")
+_OPERAND = re.compile(r"operand `(?P<name>[^`:]+)(?::[RW]+)?`(?P<bound> of .*)?")
+_SHORT_OPERANDS = (("GPR[", "r"), ("IMM[", "imm"), ("MEM[", "m"))
+_MAX_QUALIFIERS = 2
+"""Operands, and as many effects, that a title names of an instruction."""
+
+
 def discovery_title(row: Discovery) -> str:
-    """Its label, else the first constraint of each instruction: `Shift, then reads the flag cf`.
+    """Its label, else each instruction in a few words: `Shift instruction, then an instruction that reads the
+    flag cf`.
 
     `Discovery 3` where no instruction is constrained, or the block cannot be expressed here.
     """
     wording = wording_of(row.abstract)
-    names = [] if wording is None else [phrases[0].replace("`", "") for phrases in wording.instructions]
+    names = [] if wording is None else [instruction_text(phrases) for phrases in wording.instructions]
     if row.label or not set(names) - {ANY_INSTRUCTION}:
         return row.label or f"Discovery {row.number}"
-    text = ", then ".join(name.removeprefix("mnemonic ").removeprefix("category ") for name in names)
-    return text if names[0].startswith(("mnemonic", "scheme")) else text[:1].upper() + text[1:]
+    text = ", then ".join(names)
+    is_mnemonic = wording is not None and wording.instructions[0][0].startswith(("mnemonic `", "`"))
+    return text if is_mnemonic else text[:1].upper() + text[1:]
+
+
+def instruction_text(phrases: Sequence[str]) -> str:
+    """The most telling of an instruction's constraints as a noun phrase.
+
+    >>> instruction_text(("category shift", "operand `cl:R`", "writes the flag zf"))
+    'a shift instruction with cl that writes the flag zf'
+    """
+    if tuple(phrases) == (ANY_INSTRUCTION,):
+        return ANY_INSTRUCTION
+    head = next(filter(None, map(_head, phrases)), "an instruction")
+    is_named = phrases[0].startswith(("mnemonic", "`"))
+    verbs = [phrase for phrase in phrases if phrase.startswith(_VERBS)]
+    operands = [] if is_named and verbs else [match for match in map(_OPERAND.fullmatch, phrases) if match]
+    named = [_short_operand(match["name"]) + (match["bound"] or "") for match in operands]
+    parts = [head]
+    if named:
+        parts.append(f"with {' and '.join(dict.fromkeys(named[:_MAX_QUALIFIERS]))}")
+    if verbs and not is_named:
+        parts.append(f"that {' and '.join(verbs[:_MAX_QUALIFIERS])}")
+    return " ".join(parts).replace("`", "")
+
+
+def _head(phrase: str) -> str:
+    """The noun of a constraint on mnemonic, scheme or category; "" for other constraints."""
+    kind, _, name = phrase.partition(" ")
+    if phrase.startswith("mnemonic within"):
+        return f"an instruction named like {phrase.rpartition(' ')[2]}"
+    if kind == "category" and " or " not in name:
+        return f"{'an' if name[:1] in 'aeiou' else 'a'} {name} instruction"
+    return name if kind == "mnemonic" else phrase if phrase.startswith("`") else ""
+
+
+def _short_operand(name: str) -> str:
+    """`r64` for `GPR[64]`."""
+    for start, letter in _SHORT_OPERANDS:
+        if name.startswith(start):
+            return letter + name[len(start) :].rstrip("]")
+    return {"GPR": "a register", "0x0": "0"}.get(
+        name, name.lower() if name in ("XMM", "YMM", "ZMM") else name
+    )
 
 
 def compare_wordings(before: Json | None, now: Json | None) -> ComparedPhrases | None:

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from anica_app.features.discoveries.bug_report import markdown
 from anica_app.features.discoveries.report_parts import measures
+from anica_app.features.families.evidence import FamilyEvidence, evidence_of
 from anica_app.features.families.query import KIND, FamilyParts, answer_of, families_in_order
 from anica_app.features.families.request import NewGrouping
 from anica_app.models import Campaign, Family
@@ -80,6 +81,23 @@ class FamilyOut(Schema):
         examples=["there"],
     )
     mark: str = Field(description="known, reported, fixed, no-fault, or empty.", examples=["reported"])
+    note: Note
+    sentence: str = Field(
+        description="What differs, with assembly in backticks.",
+        examples=["llvm-mca 22 predicts 8 cycles for `bsf r32, m32`, llvm-mca 14 1; machine lab measured 1"],
+    )
+    hardware: str = Field(
+        description="measured, with some values (of its operands), not repeated or not measured.",
+        examples=["measured"],
+    )
+    evidence: str = Field(
+        description="What machines say, as a sentence.",
+        examples=["Machine lab measured 1.00 cycles: llvm-mca 14 is right."],
+    )
+    values: str = Field(
+        description="Operand values that the block was measured with; empty without a machine.",
+        examples=["rax = 0x62345600"],
+    )
     judge: dict[str, Any] | None = Field(
         description="Verdicts of the judge on the explained blocks: number of `blocks`, how often "
         "each tool is `right`, or `neither`; null without a judge.",
@@ -157,7 +175,6 @@ class FamilyInFull(FamilyOut):
     """A family with its evidence: changes tried on the witness, and all answers for it."""
 
     campaign: Ref
-    note: Note
     before: Id | None = Field(description="The family in the earlier campaign.", examples=[None])
     discoveries: list[MemberOut]
     answers: list[NamedAnswerOut]
@@ -195,7 +212,7 @@ def list_families(request: HttpRequest, campaign_id: Id, paging: Query[Paging]) 
     summary = {} if answer is None else answer.summary
     rows = list(families_in_order(row))
     return {
-        **list_answer_in_memory(rows, paging, lambda page: [family_out(family) for family in page]),
+        **list_answer_in_memory(rows, paging, lambda page: list(map(family_out, evidence_of(row, page)))),
         "sentence": "" if answer is None else answer.sentence,
         **{name: summary.get(name, 0) for name in ("judged", "disagreements", "explained")},
         "against": _against(summary.get("against"), code_isa(row.isa)),
@@ -263,8 +280,9 @@ def _family_parts(family_id: int) -> FamilyParts:
     return parts
 
 
-def family_out(row: Family) -> dict[str, Any]:
+def family_out(evidence: FamilyEvidence) -> dict[str, Any]:
     """A family as `FamilyOut`; its discoveries are prefetched."""
+    row = evidence.family
     judge = row.facts.get("judge", {})
     name = BlockName(code_isa(row.campaign.isa), bytes(row.code))
     return fields_of(
@@ -274,6 +292,10 @@ def family_out(row: Family) -> dict[str, Any]:
         witness=name.hex,
         assembly=assembly(name),
         condition=condition_of_family(row),
+        sentence=evidence.sentence,
+        hardware=evidence.grade,
+        evidence=evidence.hardware,
+        values=evidence.values,
         members=sorted(discovery.number for discovery in row.discoveries.all()),
         judge={key: judge[key] for key in ("blocks", "right", "neither")} if "blocks" in judge else None,
     )
@@ -283,9 +305,8 @@ def _in_full(parts: FamilyParts) -> dict[str, Any]:
     row = parts.family
     members = [(member, BlockName(parts.name.isa, member.code)) for member in parts.members]
     return {
-        **family_out(row),
+        **family_out(evidence_of(parts.campaign, [row])[0]),
         "campaign": parts.campaign,
-        "note": row.note,
         "before": row.before_id,
         "discoveries": [
             fields_of(

@@ -10,10 +10,12 @@ from functools import cached_property
 
 from anica_app.core.families.league import NEITHER, correct_tool
 from anica_app.features.discoveries.report_parts import (
+    NumberBar,
     ToolAnswer,
     finding_sentence,
     measurement_among,
     measures,
+    number_bars,
     operand_values_text,
 )
 from anica_app.features.families.query import answers_of_witness
@@ -46,16 +48,6 @@ class Grade(StrEnum):
     SOME_VALUES = "with some values"
     NOT_REPEATED = "not repeated"
     UNMEASURED = "not measured"
-
-
-@dataclass(frozen=True)
-class NumberBar:
-    """The cycles of a predictor for a witness; `width`: in per cent of the largest."""
-
-    name: str
-    answer: Answer
-    is_measured: bool
-    width: float
 
 
 @dataclass(frozen=True)
@@ -126,8 +118,10 @@ class FamilyEvidence:
             return "No machine has measured the block."
         name, cycles = self.measurement
         parts = [f"{name} measured {cycles:.2f} cycles{self._who_is_right(cycles)}", self._with_values()]
-        text = "; ".join(filter(None, parts[any(measures(row) for row, _ in self.answers) :]))
-        return f"{text[:1].upper()}{text[1:]}." if text else "With these operand values."
+        if not any(measures(row) for row, _ in self.answers):
+            return f"{'; '.join(filter(None, parts))}."
+        text = parts[1] or "with these operand values"  # the cycles stand beside the predictions
+        return f"{text[:1].upper()}{text[1:]}."
 
     def _who_is_right(self, cycles: float) -> str:
         """`: llvm-mca 14 is right`, by the error of each prediction; "" where one tool is a machine."""
@@ -160,17 +154,7 @@ class FamilyEvidence:
     @property
     def bars(self) -> list[NumberBar]:
         """The numbers of all sides, those of the campaign's tools first."""
-        answers = [*self.answers, *self.measured]
-        longest = max((answer.cycles or 0.0 for _, answer in answers), default=0.0)
-        return [
-            NumberBar(
-                name_with_mode(row),
-                answer,
-                measures(row),
-                100 * answer.cycles / longest if answer.cycles and longest else 0.0,
-            )
-            for row, answer in answers
-        ]
+        return number_bars([*self.answers, *self.measured])
 
     @property
     def stranger(self) -> str:

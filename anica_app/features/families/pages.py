@@ -29,7 +29,8 @@ from inference.web.request_fields import start_run
 
 
 def family_or_404(pk: int) -> FamilyParts:
-    return FamilyParts(get_object_or_404(Family.objects.select_related("campaign__isa", "before"), pk=pk))
+    rows = Family.objects.select_related("campaign__isa", "before").prefetch_related("discoveries")
+    return FamilyParts(get_object_or_404(rows, pk=pk))
 
 
 def family(request: HttpRequest, pk: int) -> HttpResponse:

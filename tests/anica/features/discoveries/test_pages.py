@@ -23,7 +23,7 @@ from pmweb.accounts.people import ensure_administrator
 from tests.anica.formats.published import LABEL, documents, write_directory
 from tests.heads import behind_head
 
-QUERIES = 14
+QUERIES = 18
 """The session and its user, the discovery, its parts: so many, however large the tree."""
 
 pytestmark = pytest.mark.django_db
@@ -89,14 +89,14 @@ def test_the_generality_of_an_imported_discovery_is_counted_among_all_schemes(vi
     assert "<html" not in part
     assert "add GPR[64]:RW, GPR[64]:R" in part
     page = visitor.get(f"/discoveries/{discovery.pk}/").content.decode()
-    assert f"Generality {discovery.generality:,}" in text_of(page)
+    assert f"the most special instruction stands for {discovery.generality:,} schemes" in text_of(page)
 
 
 def test_what_an_imported_file_does_not_say_is_a_dash_and_no_number(visitor, discovery):
     Discovery.objects.update(abstract=None, generality=None)
     assert visitor.get(f"/discoveries/{discovery.pk}/schemes/").status_code == 404
     page = text_of(visitor.get(f"/discoveries/{discovery.pk}/").content.decode())
-    assert "Generality –" in page
+    assert "stands for" not in page
     listed = visitor.get(f"/campaigns/{discovery.campaign_id}/?tab=discoveries").content.decode()
     assert 'data-label="Generality">–<' in listed
 

@@ -80,6 +80,14 @@ def _options() -> argparse.Namespace:
 
 
 def _run(options: argparse.Namespace) -> int:
+    """Measure for a site until the agent is stopped; returns the exit status.
+
+    The order matters: certificates are read before another user is become, measuring processes are
+    forked before there is a thread or a token in memory.
+
+    Raises:
+        UsageError: Options contradict one another or the computer.
+    """
     if not options.token_file:
         raise UsageError(f"a token is needed: {token.FILE_OPTION} FILE, or {token.FILE_OPTION} - and type it")
     if is_unencrypted(options.server):

@@ -199,6 +199,11 @@ def counting_level(names: Sequence[str]) -> str:
 
 
 def _open(event: CounterEvent) -> int:
+    """Open an event of this process on any processor; returns the file to read it from.
+
+    Raises:
+        CountersError: The kernel refuses, with the likely reason.
+    """
     call = _CALL.get(platform.machine())
     if call is None or not hasattr(_libc, "syscall"):
         raise CountersError(f"no counters are known for {platform.system()} on {platform.machine()}")

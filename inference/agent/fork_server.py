@@ -58,6 +58,8 @@ def start(
 
 
 class _ForkServer:
+    """Forks measuring processes on request; it has one thread and no token, so that forks have none."""
+
     def __init__(self, agent: socket.socket, core: int | None, *, sandboxed: bool) -> None:
         self._agent = agent
         self._core = core

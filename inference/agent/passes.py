@@ -274,6 +274,7 @@ class LocalHarness:
         ghz: float | None = None,
         rate: float | None = None,
     ) -> None:
+        """Replace what heartbeats report; None keeps a number, and a note lasts as long as its state."""
         before = self._beat
         self._beat = Beat(
             state,

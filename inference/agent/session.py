@@ -202,6 +202,7 @@ class Agent:
         self._lease = _Lease(number, fence, task, len(batch.items))
 
     async def _measure(self, number: int, batch: Batch) -> None:
+        """Measure a batch and report its results, if the agent still holds it."""
         try:
             results = await self._harness.measure(batch, self._on_progress)
         except FrameRefusedError as error:

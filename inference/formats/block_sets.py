@@ -273,10 +273,7 @@ def summarise(
 def read_chunks(
     file: BinaryIO, file_name: str, options: BlockSetOptions
 ) -> tuple[BlockSetSummary, Iterator[BlockChunk]]:
-    """(summary, chunks), with arguments and errors as of `summarise`.
-
-    The summary is complete once all chunks are consumed.
-    """
+    """(summary, complete once all chunks are consumed; chunks). Arguments and errors as of `summarise`."""
     blocks = BlockFile(file, options.broken)
     first = first_rows(blocks)
     names = () if blocks.columns is None else blocks.columns.names

@@ -106,6 +106,7 @@ def read_instruction_set(content: bytes) -> InstructionSet:
 
 
 def _form(name: str, content: Any) -> OperandForm:
+    """The form of an operand from its object in the document."""
     fields = _Fields(f"operand {name!r:.80}", content)
     kind = fields.text("kind")
     if kind not in _KINDS:
@@ -125,6 +126,7 @@ def _form(name: str, content: Any) -> OperandForm:
 
 
 def _scheme(row: _Fields, forms: Mapping[str, OperandForm], encoding: str) -> Scheme:
+    """A scheme from its object in the document; its explicit operands are those in its text."""
     text = row.text("text", limit=MAX_TEXT, required=True)
     mnemonic, _, texts = text.partition(" ")
     explicit = [_operand(row.where, part, forms, implicit=False) for part in filter(None, texts.split(", "))]

@@ -141,6 +141,11 @@ def _hexadecimal(code: bytes) -> str:
 def _run_llvm_mc(
     path: str, arguments: Sequence[str], lines: Sequence[str], triple: str, cpu: str, features: str = ""
 ) -> CallOutcome:
+    """Call llvm-mc on these lines, with time in proportion to their number.
+
+    Raises:
+        AssemblerError: The text is too long, or the call fails or is ended.
+    """
     text = ("\n".join(lines) + "\n").encode()
     if len(text) > MAX_TEXT:
         raise AssemblerError(

@@ -85,6 +85,7 @@ class SchemeNameParts:
             yield from ((head, choice) for choice in product(*map(_operand_variants, operands)))
 
     def _spellings(self) -> Iterator[Key]:
+        """The keys under which other styles list the same instruction, the own one first."""
         yield self.key
         prefix, blank, mnemonic = self.head.rpartition(" ")
         if conditional := _CONDITIONAL.fullmatch(mnemonic):

@@ -74,6 +74,7 @@ class ExperimentChooser:
         return experiment in self.refused or self._readings.cycles(experiment) is not None
 
     def _smallest(self, first: PortMapping, second: PortMapping, schemes: Set[str]) -> Distinction | None:
+        """The smallest experiment of these schemes that distinguishes two mappings within the limits."""
         settings = self._settings
         limits: Collection[int | None] = [min(n, settings.max_length or n) for n in SEARCHED]
         if mapping_is_two_level(first, second):

@@ -53,6 +53,11 @@ class FactQuestion:
         self._slower.begin(self._harmless)
 
     def _find_slower(self) -> SecondCandidate | None:
+        """A candidate that is slower than the first mapping for some experiment, with that experiment.
+
+        Each candidate shows such a fact, or facts that turn out harmless and are excluded with
+        weaker ones.
+        """
         while (candidate := self._encoding.find(self._slower.query)) is not None:
             facts = facts_of(self._shape, candidate)
             for fact in facts:

@@ -188,6 +188,7 @@ class PortSolver:
         units: int = 1,
         limit: float | None = None,
     ) -> BlockingAnswer:
+        """Ask the solver for the ports of these classes, within `limit` CPU seconds or what is left."""
         settings, context = self._context.settings, self._context
         heads = [members[0] for members in classes]
         domains = context.problem.domains

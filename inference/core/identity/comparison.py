@@ -148,6 +148,7 @@ def _other_slots(a: PortMapping, b: PortMapping) -> tuple[str, ...]:
 
 
 def _side_by_side(a: PortMapping, b: PortMapping, agreement: StructuralAgreement) -> Iterator[ComparedScheme]:
+    """All schemes of both mappings, by name, with µops, cycles alone and hidden differences."""
     kinds = {
         **dict.fromkeys(agreement.agreeing, SchemeRelation.EQUAL),
         **dict.fromkeys(agreement.differing, SchemeRelation.DIFFERENT),

@@ -123,6 +123,12 @@ def _question(
     schemes: Sequence[str] | None,
     pulse: Callable[[], None],
 ) -> DistinguishingQuestion:
+    """The checked question; equal schemes of both mappings form one class.
+
+    Raises:
+        InvalidInputError: The noise or R_max is out of range.
+        UnknownSchemeError: A mapping lacks a scheme.
+    """
     if not (math.isfinite(noise) and noise >= 0):
         raise InvalidInputError(
             f"noise must be a finite number of cycles per instruction >= 0, not {noise!r}"
@@ -250,6 +256,11 @@ class _Side:
     def _extend(
         self, prefix: Answer, work: Mapping[int, int], goal: _Goal, length: int, below: Answer | None
     ) -> Answer | None:
+        """The first extension of a prefix, in lexicographic order, to an answer with the goal's time.
+
+        Branches are cut where even the remaining instances could not reach it, and at `below`, a
+        known answer.
+        """
         if len(prefix) == length:
             return prefix
         n_left = length - len(prefix) - 1

@@ -124,6 +124,11 @@ def search_answer(question: DistinguishingQuestion, max_length: int) -> Answer |
 def _search(
     question: DistinguishingQuestion, families: list[list[int]], uops: int, max_length: int
 ) -> Answer | None:
+    """The first experiment, by length, then by classes, whose times differ by more than the margin.
+
+    All times are whole numbers of a common unit, so that they compare exactly; numpy's integers are
+    used where none can overflow.
+    """
     unit = math.lcm(
         question.margin.denominator,
         *(cycles.denominator for cycles in (*question.floors, *question.per_slot)),

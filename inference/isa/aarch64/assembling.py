@@ -173,6 +173,11 @@ def _unknown_to_llvm() -> dict[str, str]:
 
 @cache
 def _plan(text: str) -> _Plan:
+    """How to write a scheme: which part of the text comes from which chosen register or address.
+
+    Raises:
+        CannotMeasureError: The scheme is unknown, or cannot be executed in a loop.
+    """
     if reason := obstacle(text):
         raise CannotMeasureError(text, reason)
     scheme = by_text()[text]

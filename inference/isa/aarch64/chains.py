@@ -179,6 +179,8 @@ def _assembled(lines: set[str]) -> dict[str, bytes | str]:
 
 
 class _Linker:
+    """Chains through one link of a scheme: alone, and closed by each connector that fits its two ends."""
+
     def __init__(self, link: ChainLink, values: EndValues | None) -> None:
         self._link = link if values is None else replace(link, values=values.kind.name)
         self._values = {} if values is None else values.patterns

@@ -257,6 +257,7 @@ def _block(
     jumps: Sequence[ProgramInstruction],
     closing: ProgramInstruction | None,
 ) -> Piece:
+    """A piece of a listing as a block, with the samples of its instructions and of the branches around it."""
     line = inside[0].line
     counts = [instruction.count for instruction in (*inside, *jumps) if instruction.count is not None]
     try:

@@ -83,6 +83,15 @@ def source_lines(lines: list[str], first: int) -> Iterator[SourceLine]:
 
 
 def _split_comments(raw: str, number: int, comment_line: int) -> tuple[list[LinePart], str, int]:
+    """The statements of a line, its comments, and the line where an open comment began (0 for none).
+
+    A mark within a string or a character is no comment; `;` separates statements.
+
+    Args:
+        raw: The line.
+        number: Of the line, from 1.
+        comment_line: Where a comment began that is still open, 0 for none.
+    """
     if not comment_line and not _MARK.search(raw):
         only = _part(raw, 1, first=True)
         return [only] if only.text else [], "", 0

@@ -126,6 +126,8 @@ class _Stored(NamedTuple):
 
 
 class _BlockInterpreter:
+    """Executes a block, an iteration at a time, with a `Value` in each register and place in memory."""
+
     def __init__(self, *, equal_start: bool, code_bytes: int) -> None:
         self._equal_start = equal_start
         self._code_bytes = code_bytes

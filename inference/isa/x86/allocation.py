@@ -93,6 +93,8 @@ class AllocationError(ValueError):
 
 
 class Partition:
+    """The registers of a bank, divided into those that copies read, write, and both read and write."""
+
     def __init__(self, bank: Bank, copy: Sequence[Demands]) -> None:
         """`copy`: the schemes of one copy. Raises `AllocationError` where a scheme lacks registers."""
         schemes = tuple(dict.fromkeys(copy))

@@ -136,12 +136,15 @@ def _accesses_anywhere(code: bytes) -> InstructionAccesses:
 
 
 class _AccessReader:
+    """The reads and writes of one instruction, by the operands of its scheme."""
+
     def __init__(self, scheme: Scheme, instruction: Instruction) -> None:
         self._scheme = scheme
         self._instruction = instruction
         self._on_stack = MNEMONICS[instruction.mnemonic] in _STACK
 
     def accesses(self) -> InstructionAccesses:
+        """All reads and writes: explicit operands, parts of addresses, flags, and the stack."""
         reads: list[OperandAccess] = []
         writes: list[OperandAccess] = []
         for scheme_end in _scheme_ends(self._scheme.text):

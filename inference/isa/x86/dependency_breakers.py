@@ -79,6 +79,7 @@ def _free_choice(role: Literal["R", "W"], hole: str) -> RegisterChoice:
 
 
 def instruction(breaker: DependencyBreaker, families: dict[RegisterChoice, int]) -> Instruction:
+    """The instruction that breaks a dependency, with the registers that were chosen."""
     target = breaker.target.family if isinstance(breaker.target, Fixed) else families[breaker.target]
     if breaker.kind == "copy":
         source = families[_source_of(breaker)]

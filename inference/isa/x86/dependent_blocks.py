@@ -44,6 +44,11 @@ def _pool(bank: Bank, dice: Random) -> list[int]:
 
 
 def _instruction(text: str, pools: Pools, dice: Random) -> Instruction:
+    """A random instance of a scheme with registers from small pools, so that instructions share some.
+
+    Raises:
+        CannotMeasureError: The scheme is unknown, cannot be executed, or needs more registers.
+    """
     scheme_form = scheme_and_form(text)
     if scheme_form is None:
         raise CannotMeasureError(text, "there is no such scheme for x86-64")

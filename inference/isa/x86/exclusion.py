@@ -77,6 +77,7 @@ def reasons(
 
 
 def _by_operands(form: Form, info: OpCodeInfo, operands: Sequence[Operand]) -> Iterator[str]:
+    """Reasons, from the operands, to leave a scheme out of the default set."""
     names = {hole.name for hole in form.holes}
     in_memory = any(hole.kind == "memory" for hole in form.holes)
     legacy_vector = info.encoding == EncodingKind.LEGACY and (

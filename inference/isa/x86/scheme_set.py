@@ -119,6 +119,7 @@ def _opcode(code: CodeValue, mnemonic: str, flow: FlowValue, *, string: bool) ->
 
 
 def _describe(form: Form) -> Scheme:
+    """The scheme of a form, from iced-x86's facts about an instance of it."""
     instruction = instance(form)
     used = information(instruction)
     explicit = explicit_operands(form, used)

@@ -143,6 +143,7 @@ def _part(register: RegisterValue) -> RegisterPart | None:
 
 
 def _operand(instruction: Instruction, place: int) -> Operand:
+    """An operand as a value: part of a register, address, or immediate; None for any other."""
     kind = instruction.op_kind(place)
     if kind == OpKind.REGISTER:
         return _part(instruction.op_register(place))

@@ -27,6 +27,8 @@ from inference.isa.x86.isa_name import NAME
 
 
 class X86Target(IsaTarget):
+    """x86-64: each facet is imported when it is first used, as most processes need few of them."""
+
     sampling_groups = ("avx512", "gather", "legacy-sse", "mmx", "rep", "system", "x87")
 
     @cached_property

@@ -129,6 +129,11 @@ def _elf_file(content: bytes) -> ELFFile:
 
 
 def _kind(file: ELFFile) -> str:
+    """The kind of an ELF file: object, executable or library.
+
+    Raises:
+        BinaryFileError: It is not for x86-64, or has no code.
+    """
     machine = file["e_machine"]
     name = describe_e_machine(machine) if isinstance(machine, str) else f"machine-{machine}"
     if machine == "EM_386":
@@ -179,6 +184,7 @@ def _table(file: ELFFile, content: bytes, kind: str) -> Iterator[Any]:
 
 
 def _sections(file: ELFFile, content: bytes, rows: list[Any]) -> Iterator[Section]:
+    """The sections, with sizes checked: a header of a damaged file may claim any."""
     strings = file["e_shstrndx"]
     if strings == _COUNT_IN_SECTION and rows:
         strings = rows[0]["sh_link"]
@@ -210,6 +216,7 @@ def _sections(file: ELFFile, content: bytes, rows: list[Any]) -> Iterator[Sectio
 
 
 def _segments(file: ELFFile, content: bytes) -> tuple[tuple[Segment, ...], tuple[int, int] | None]:
+    """The loaded segments, and (address, offset) of the index of unwind data, if there is one."""
     segments, index = [], None
     for row in _table(file, content, "segment"):
         if row["p_type"] == "PT_GNU_EH_FRAME":

@@ -118,6 +118,7 @@ def loops_in(
 def _loops_of(
     function: Function, steps: list[CodeStep], cuts: Iterable[CodePath], search: Search, reader: CodeReader
 ) -> Iterator[Loop]:
+    """The loops among a function's pieces, each closed by its branch; too long ones are only counted."""
     for piece in cuts:
         if piece.kind != "loop" or piece.closing is None:
             continue

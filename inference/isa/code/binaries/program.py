@@ -317,6 +317,10 @@ def rows_of(content: bytes, table: Section) -> npt.NDArray[np.void]:
 
 
 def _read_symbols(content: bytes, headers: Headers, table: Section) -> Symbols:
+    """The symbols of functions in a table, by address; of equal ones, global symbols come first.
+
+    Addresses in object files are relative to sections, so sections are part of the order there.
+    """
     rows = rows_of(content, table)
     sections = rows["section"].astype(np.int64)
     if index_table := next(

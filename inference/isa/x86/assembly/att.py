@@ -59,6 +59,7 @@ def read_operand(text: str, constants: dict[str, int]) -> Operand:
 
 
 def _memory(text: str, segment: RegisterValue, constants: dict[str, int]) -> MemoryOperand:
+    """A memory operand in AT&T syntax: `displacement(base,index,scale)`, or a displacement alone."""
     match = _ADDRESS.fullmatch(text)
     if match is None or not (match.group(2) or match.group(3)):
         _refuse_bare_register(text)

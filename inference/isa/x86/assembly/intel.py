@@ -111,6 +111,7 @@ def _sized_value(text: str, width: int | None) -> Operand:
 def _memory(
     text: str, width: int | None, segment: RegisterValue, broadcast: int, constants: dict[str, int]
 ) -> MemoryOperand:
+    """A memory operand in Intel syntax: `displacement [terms]`, with a segment before or within."""
     displacement, bracket, inside = text.partition("[")
     if not bracket or not inside.rstrip().endswith("]"):
         raise BlockError(f"memory is written like 'qword ptr [rax+rcx*8+16]', not {text[:40]!r}")
@@ -153,6 +154,10 @@ def _address(
     *,
     address_text: str,
 ) -> MemoryOperand:
+    """The memory operand of signed terms: registers, a register with its scale, numbers and symbols.
+
+    The order of terms is free, as assemblers allow; `memory_at` decides which register is the base.
+    """
     bases: list[RegisterValue] = []
     indices: list[tuple[RegisterValue, int]] = []
     displacement, symbol, has_number = 0, "", False

@@ -217,6 +217,10 @@ def _targets(statements: Sequence[Statement]) -> list[_Target | None]:
 
 
 def _target(stmt: Statement, number: int, places: dict[str, list[int]]) -> _Target:
+    """The statement that a jump leads to, and an offset in bytes; None for one outside the text.
+
+    A number with `f` or `b` is the next or previous label of that number, a dot the jump itself.
+    """
     target = stmt.target
     name = target.label
     if local := _LOCAL_LABEL.fullmatch(name):

@@ -199,6 +199,11 @@ def _shortened(line: str) -> str:
 
 
 def _parse_line(number: int, line: str, *, is_perf: bool) -> ListedLine | None:
+    """A line of a listing; None for one without code.
+
+    perf writes samples or their share before the code, objdump an address: both are tried, as texts are
+    often cut out of such output.
+    """
     count = None
     perf = _PERF.fullmatch(line) if is_perf else None
     if is_perf and perf is None:
@@ -234,6 +239,7 @@ def _parse_addressed(number: int, line: str, count: float | None = None) -> List
 
 
 def _parse_content(number: int, address: int, content: str, count: float | None) -> ListedLine | None:
+    """What follows the address of a line: bytes, an instruction, both, or a label; None for a relocation."""
     if _RELOCATION.match(content):
         return None
     code, text = b"", content

@@ -88,6 +88,7 @@ def is_mnemonic(name: str) -> bool:
 
 
 def _readings(name: str) -> Iterator[MnemonicReading]:
+    """What a mnemonic may mean, the likeliest first: itself, aliases, pseudo-operations, other conditions."""
     mnemonics = known_mnemonics()
     if name in mnemonics and name not in ("sal", "pushf", "popf", "iret"):  # iced has others by these names
         yield MnemonicReading(name)
@@ -193,6 +194,7 @@ def _same_as(condition: str) -> list[str]:
 
 @cache
 def _pseudo_operations() -> dict[str, tuple[str, int]]:
+    """{mnemonic: (the one with an immediate, its value)}, such as `vcmpeqps` for `vcmpps` with 0."""
     operations: dict[str, tuple[str, int]] = {}
     predicates = [*((name, value) for value, name in enumerate(_PREDICATES)), *_LONG_PREDICATES.items()]
     for name, value in predicates:

@@ -232,6 +232,10 @@ def _spelling(info: OpCodeInfo) -> object:
 
 
 def _opcode(mnemonic: str, info: OpCodeInfo, sizes: set[int]) -> Opcode:
+    """The properties of an opcode that matter for choosing among those of a mnemonic.
+
+    `sizes`: operand sizes of the opcodes that are written alike; a single one needs no prefix.
+    """
     places = tuple(map(_operand, info.op_kinds()))
     needs_no_prefix = len(sizes) == 1 or info.operand_size == (32 if 32 in sizes else 64)
     return Opcode(
@@ -264,6 +268,7 @@ def _written_orders(places: tuple[OpcodeOperand, ...]) -> tuple[tuple[int, ...],
 
 @cache
 def _operand(kind: KindValue) -> OpcodeOperand:
+    """What an operand of this kind accepts; kinds that are only memory are the default."""
     operand = OpcodeOperand(memory=True, is_modrm=True)  # MEM, MEM_MIB, MEM_MPX, SIBMEM
     either = OR_MEMORY.get(kind) or OR_MEMORY_OF_MPX.get(kind)
     if kind in REGISTER_CLASSES:

@@ -175,6 +175,7 @@ class _Expression:
         return value
 
     def _factor(self, depth: int) -> int:
+        """A number, a symbol, a sum in parentheses, or a sign before one of these."""
         if depth > _DEEPEST:
             raise BlockError(f"more than {_DEEPEST} parentheses or signs stand within each other")
         if not self.has_tokens:

@@ -75,6 +75,7 @@ def _columns(titles: Sequence[str]) -> _Columns | None:
 
 
 def _rows(lines: Sequence[tuple[int, str]], cells: Cells, columns: _Columns) -> Iterator[ListedLine]:
+    """The rows of a table, as lines of a listing: with samples, and the source line where a column has it."""
     for number, line in lines:
         row = [cell.strip() for cell in cells(line)]
         if len(row) <= max(columns.assembly, columns.address):

@@ -213,6 +213,7 @@ _NONE = _Decorations()
 
 
 def _decorations(text: str) -> _Decorations:
+    """The EVEX decorations of an operand: mask, zeroing, broadcast, rounding."""
     if "{" not in text:
         return _NONE
     decorations = _NONE

@@ -174,6 +174,7 @@ class _TextReader:
                 raise BlockError(f"{jump.text} leads to the data in line {line}", jump.line, jump.column)
 
     def _statement(self, part: LinePart, number: int) -> None:
+        """Read a label, directive, constant or instruction; a repeated instruction comes from the cache."""
         text = part.text
         if text in self._instructions and not self._prefixes and self._sections.in_code:
             self._append(number, part.column, text, self._instructions[text])
@@ -239,6 +240,7 @@ class _TextReader:
     # ------------------------------------------------------------------- directives
 
     def _directive(self, name: str, arguments: str, part: LinePart, number: int) -> None:
+        """Obey a directive that changes syntax, symbols or sections, and count it as skipped otherwise."""
         kind = directives.kind_of(name)
         if kind == "refused":
             raise BlockError(
@@ -284,6 +286,7 @@ class _TextReader:
         self.skipped["="] += 1
 
     def _data_directive(self, name: str, arguments: str, part: LinePart, number: int) -> None:
+        """Skip data that no instruction runs into; take plain bytes between instructions as code."""
         code = directives.bytes_of(arguments) if name == "byte" else b""
         begins_code = bool(code) and not self.statements and self._sections.in_code
         if not begins_code and self._sections.data_is_unreachable(bool(self._labels)):
@@ -348,6 +351,7 @@ class _TextReader:
             raise BlockError(f".byte has more than {_MAX_NUMBERS:,} numbers in a row")
 
     def _instruction(self, text: str, part: LinePart, number: int) -> None:
+        """Encode an instruction; a prefix on a line of its own belongs to the next instruction."""
         if not self._sections.in_code:
             raise BlockError("an instruction in a section of data: a .text before it is missing")
         self._distinct_count += 1

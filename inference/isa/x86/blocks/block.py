@@ -133,6 +133,7 @@ def mnemonics_of(code: bytes) -> tuple[str, ...]:
 
 
 def _obstacle(instruction: Instruction) -> str:
+    """Why an instruction cannot be measured in a block, as the end of a sentence; "" for no reason."""
     flow = instruction.flow_control
     if flow != FlowControl.NEXT:
         return _LEAVES.get(flow, _CHANGES)

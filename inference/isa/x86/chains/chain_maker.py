@@ -92,6 +92,7 @@ class ChainMaker:
             raise NoChainError("what makes its memory ready waits for the address as well")
 
     def chains(self) -> PairChains:
+        """The chains through the link; isolated where a way back exists whose latency is known by itself."""
         source, target = self._source, self._target
         if self._scheme.category == "x87" and not self._is_address:
             return self._on_stack()

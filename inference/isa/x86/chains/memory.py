@@ -96,6 +96,7 @@ def memory_chains() -> tuple[MemoryChain, ...]:
 
 
 def _loads() -> Iterator[MemoryChain]:
+    """Chains of loads whose address is the value loaded before: by each form of address, width and bank."""
     for words, address in _ADDRESSES.items():
         load = Instruction.create_reg_mem(Code.MOV_R64_RM64, Register.RBX, address)
         link = ChainLink("mov GPR[64]:W, MEM[64]:R", f"2 address {words}", "1")
@@ -177,6 +178,7 @@ def _chain(
 
 
 def _vectors() -> Iterator[MemoryChain]:
+    """Chains of a vector store and a load of what it wrote, wholly or in part."""
     for stored, loaded, offset in _VECTOR_PAIRS:
         store_code, _, store_hole, _ = VECTOR_MOVES[stored]
         _, load_code, load_hole, _ = VECTOR_MOVES[loaded]

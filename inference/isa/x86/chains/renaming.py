@@ -80,6 +80,7 @@ def _pairs(
 
 
 def _rewritten_vectors() -> Iterator[MemoryChain]:
+    """Stores and loads of vectors whose address register is written anew between the two."""
     for width, hole in ((128, XMM), (256, YMM)):
         store, load, _, _ = VECTOR_MOVES[width]
         register = register_of(hole, _VALUE)
@@ -129,6 +130,7 @@ def _pairs_in_loop() -> Iterator[MemoryChain]:
 
 
 def _updates() -> Iterator[MemoryChain]:
+    """Read-modify-write instructions at one place, with the address unchanged, computed anew, or loaded."""
     by_rsi, by_rdi = (
         Instruction.create_mem_reg(Code.ADD_RM64_R64, _at(base), register_of(GPR64, _VALUE))
         for base in (Register.RSI, Register.RDI)

@@ -280,6 +280,7 @@ class ReturnPaths:
         return [*restoring, move], (*added, link)
 
     def _to_general(self) -> Steps:
+        """Steps that bring the target's value into the scratch register, and their links."""
         target, families = self.target, self.families
         if target.bank == "general":
             move, link = sign_extension(SCRATCH, families.target, target)

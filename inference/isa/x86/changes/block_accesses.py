@@ -78,6 +78,7 @@ class BlockAccesses:
         self.stored = sorted(step for step in places if not {step.base, step.index} & self.written)
 
     def _take_in(self, instruction: Instruction) -> None:
+        """Note what an instruction reads and writes; a conditional or partial write also reads."""
         info = _information().info(instruction)
         reads: set[object] = set()
         writes: set[object] = set()

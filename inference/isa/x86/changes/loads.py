@@ -102,6 +102,10 @@ class _SplitInstruction:
 def _split(
     instruction: Instruction, free: RegisterValue | None, reading: bool, writing: bool
 ) -> _SplitInstruction | None:
+    """An instruction with its store split off, so that a load can be put before it; None if impossible.
+
+    What reads and writes memory becomes a load, the computation in the register `free`, and a store.
+    """
     if not writing:
         return _SplitInstruction([instruction], [])
     place = memory_position(instruction)

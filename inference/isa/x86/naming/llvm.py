@@ -123,6 +123,7 @@ def _heads(scheme: Scheme, explicit: list[Operand]) -> Iterator[tuple[str, str, 
 
 
 def _stems(scheme: Scheme, explicit: list[Operand]) -> Iterator[tuple[str, int]]:
+    """(beginning of an opcode's name that LLVM may use, cost), the mnemonic with its peculiarities."""
     mnemonic, first = scheme.mnemonic, scheme.text.split()[0]
     if first == "lock":
         yield f"lock_{mnemonic}", 0

@@ -88,6 +88,7 @@ def _assembler_readings(name: str) -> Iterator[MnemonicReading]:
 
 
 def _fits(meant: MnemonicReading, scheme: Scheme) -> bool:
+    """Whether a scheme has the operand sizes that a suffix of the mnemonic says."""
     if scheme.text.startswith("data16") != (meant.size == _HALF and scheme.mnemonic in ("push", "pop")):
         return False
     explicit = [operand for operand in scheme.operands if not operand.implicit]

@@ -101,6 +101,7 @@ def _address(instruction: Instruction) -> Address:
 
 
 def slots(scheme: Scheme, form: Form) -> EncodedSlots:
+    """The operands of a scheme that a random block chooses, and the registers that are fixed."""
     needs = demands(scheme, form)
     registers = tuple(_registers(scheme, form, needs))
     holes = [hole for hole in form.holes if hole.kind == "memory" and hole.shape != "moffs"]

@@ -41,7 +41,7 @@ class OtherUsageOut(Schema):
     uops: list[Uop]
 
 
-class PairOut(Schema):
+class OperandLatencyOut(Schema):
     """The latency between two operands in cycles, or an upper bound. `breaks`: there is no dependency."""
 
     source: str = Field(examples=["2"])
@@ -77,7 +77,7 @@ class FormOnCpuOut(Schema):
         description="Largest upper bound of a pair, in cycles.", examples=[None]
     )
     latency_set_id: Id | None
-    latencies: list[PairOut] = Field(description="By pair of operands.")
+    latencies: list[OperandLatencyOut] = Field(description="By pair of operands.")
     conditions: list[str] = Field(
         description="Idioms, false dependencies and fusion.", examples=[["fused with je behind it"]]
     )

@@ -363,6 +363,12 @@ def _chosen(cpus: Sequence[Cpu], keys: Sequence[str]) -> tuple[Cpu, ...]:
     return tuple(known[key] for key in keys)
 
 
+def labelled_cpus(cpus: Sequence[Cpu]) -> list[Cpu]:
+    """The CPUs with the labels of their ports."""
+    labels = _labels(cpus)
+    return [_labelled(cpu, labels) for cpu in cpus]
+
+
 def _labels(cpus: Sequence[Cpu]) -> dict[str | int, Mapping[str, str]]:
     """{key of a CPU that is a document, or id of a mapping: labels of its ports}."""
     mappings = [cpu.mapping for cpu in cpus if cpu.mapping is not None]

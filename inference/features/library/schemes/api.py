@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from django.http import HttpRequest
@@ -11,9 +13,9 @@ from ninja.files import UploadedFile
 from pydantic import Field
 
 from inference.features.library.resources.query import loads_of
+from inference.features.library.schemes.cpu_table import SchemeTable, TableRequest, scheme_table
 from inference.features.library.schemes.query import SCHEME_COLUMNS, MappingFacts, facts_of, instruction_sets
 from inference.models import ISA, InstructionScheme, Measurement
-from inference.models.scheme_search import annotate_fit, searched_schemes
 from inference.storage.instruction_sets import BYTES_AT_ONCE, load_document
 from inference.storage.rows import measurements_of
 from inference.web.api import access
@@ -33,7 +35,7 @@ from inference.web.api.shapes import (
     fields_of,
     uops_json,
 )
-from inference.web.validation import Id
+from inference.web.validation import Id, read
 
 router = Router()
 SchemeSort = Annotated[str, allowed_sorts(SCHEME_COLUMNS)]
@@ -56,6 +58,18 @@ class IsaOut(RowOut):
     experiment_sets: int = Field(validation_alias="set_count", examples=[12])
     mappings: int = Field(validation_alias="mapping_count", examples=[5])
     resource_mappings: int = Field(validation_alias="resource_mapping_count", examples=[1])
+
+
+class SchemeOnCpuOut(Schema):
+    """What a CPU says about a scheme; null for unknown numbers, in cycles."""
+
+    cpu: str = Field(description="Key of the CPU.", examples=["m3"])
+    uops: list[Uop] | None
+    cycles: float | None = Field(description="Of one instance alone.", examples=[1.0])
+    measured: bool = Field(description="Whether the cycles are measured, not predicted.", examples=[True])
+    latency_least: float | None = Field(examples=[3.0])
+    latency_most: float | None = Field(examples=[3.0])
+    latency_is_bound: bool = Field(examples=[False])
 
 
 class SchemeOut(Schema):
@@ -95,6 +109,12 @@ class LoadsIn(Schema):
     mapping: Ref
     cycles: Cycles
     loads: dict[str, float] = Field(examples=[{"r01": 0.5}])
+
+
+class SchemeOnCpusOut(SchemeOut):
+    """A scheme of the table, with what the chosen CPUs say about it."""
+
+    cpus: list[SchemeOnCpuOut] = Field(examples=[[]])
 
 
 class SchemeInFull(SchemeOut):
@@ -142,7 +162,7 @@ def get_isa(request: HttpRequest, isa_id: Id) -> Any:
     return get_object_or_404(instruction_sets(), pk=isa_id)
 
 
-@router.get("/isas/{isa_id}/schemes", response=PageOf[SchemeOut])
+@router.get("/isas/{isa_id}/schemes", response=PageOf[SchemeOnCpusOut])
 def list_schemes(
     request: HttpRequest,
     isa_id: Id,
@@ -150,16 +170,45 @@ def list_schemes(
     q: Text = "",
     avx512: bool = False,
     sort: SchemeSort = "fit",
+    cpus: str = "",
+    show: str = "",
 ) -> Any:
     """List the schemes that match a search in the syntax of the scheme table: `imul ext:AVX2 memory:none`.
 
     Names of assemblers, uops.info and LLVM are accepted: `cmovnz`, `addq`, `ADD_R64_R64`, `ADD64rr`. Sorted
     by `fit`, exact names come first, then measured schemes, then common register widths. AVX-512 is included
     if the search names it, or with `avx512`.
+
+    `cpus`: keys of up to 4 CPUs, separated by commas, as instruction cards have them: `m3,r-zen-5`. `show`:
+    `known` for schemes that one of these knows, `differing` for those with different numbers.
     """
     isa = get_object_or_404(ISA, pk=isa_id)
-    rows = annotate_fit(searched_schemes(isa.schemes.all(), q, avx512=avx512), q)
-    return list_answer(rows, SCHEME_COLUMNS, sort, paging, list)
+    keys = tuple(filter(None, cpus.split(",")))
+    query = {"q": q, "cpu": keys, "show": show, "avx512": avx512}
+    table = scheme_table(isa, read(TableRequest, query))
+    return list_answer(table.rows, SCHEME_COLUMNS, sort, paging, partial(_on_cpus, table))
+
+
+def _on_cpus(table: SchemeTable, rows: Sequence[InstructionScheme]) -> list[dict[str, Any]]:
+    return [
+        fields_of(
+            row,
+            SchemeOnCpusOut,
+            cpus=[
+                {
+                    "cpu": column.cpu.key,
+                    "uops": None if value.uops is None else uops_json(value.uops, column.cpu.ports),
+                    "cycles": value.cycles,
+                    "measured": value.is_measured,
+                    "latency_least": value.least_latency,
+                    "latency_most": value.latency,
+                    "latency_is_bound": value.is_bound,
+                }
+                for column, value in table.cells(row.text)
+            ],
+        )
+        for row in rows
+    ]
 
 
 @router.get("/schemes/{scheme_id}", response=SchemeInFull)

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import path
+from django.urls import path, reverse
 
+from inference.features.library.instruction.cpu_values import MAX_TABLE_CPUS
 from inference.features.library.resources.query import loads_of
+from inference.features.library.schemes.cpu_table import (
+    SHOWN,
+    SchemeTable,
+    TableRequest,
+    scheme_table,
+    table_csv,
+)
 from inference.features.library.schemes.query import (
     EXPERIMENT_COLUMNS,
     SCHEME_COLUMNS,
     MappingFacts,
+    extensions_of,
     facts_of,
     instruction_sets,
     measured_alone,
@@ -24,16 +34,16 @@ from inference.features.library.schemes.query import (
 )
 from inference.formats.problems import ExchangeError
 from inference.formats.scheme_csv import write_scheme_csv
-from inference.isa.search import SearchError, names_avx512, parse_search
-from inference.models import InstructionScheme, PortMapping
-from inference.models.scheme_search import AVX512, annotate_fit, search_schemes, searched_schemes
+from inference.isa.search import SearchError
+from inference.models import ISA, InstructionScheme, PortMapping
+from inference.models.scheme_search import AVX512
 from inference.storage.instruction_sets import BYTES_AT_ONCE, load_document
 from inference.web.contributions import PanelPlace, rendered_panels
 from inference.web.file_answers import file_answer
 from inference.web.listed_mappings import evaluation_url, source_label
-from inference.web.paging import Order, Page, page_of
+from inference.web.paging import Order, page_in_memory, page_of
 from inference.web.request_fields import StrictForm, form_page
-from inference.web.validation import number_parameter
+from inference.web.validation import RequestError, number_parameter, read
 
 SYNTAX = (
     ("add", "part of the scheme's text, or an alternative name"),
@@ -59,38 +69,74 @@ def isas(request: HttpRequest) -> HttpResponse:
 
 
 def isa(request: HttpRequest, pk: int) -> HttpResponse:
+    """The schemes of an instruction set, with what the chosen CPUs say about each."""
     row = get_object_or_404(instruction_sets(), pk=pk)
-    q = request.GET.get("q", "").strip()
-    order = Order.read(request.GET.get("sort", ""), SCHEME_COLUMNS, "fit")
-    avx512 = request.GET.get("avx512") == "on"
-    all_schemes = InstructionScheme.objects.filter(isa=row)
-    has_avx512 = all_schemes.filter(AVX512).exists()
-    page: Page[InstructionScheme] | None = None
-    error = ""
-    hidden = 0
+    table, error = None, ""
     try:
-        rows = searched_schemes(all_schemes, q, avx512=avx512)
-        if has_avx512 and not avx512 and not names_avx512(parse_search(q)):
-            hidden = search_schemes(all_schemes, q).filter(AVX512).count()
-        page = page_of(annotate_fit(rows, q), order, SCHEME_COLUMNS, request.GET.get("page", ""))
+        table = scheme_table(row, _table_request(request))
     except SearchError as problem:
         error = str(problem)
-    return render(
-        request,
-        "inference/schemes/isa.html",
-        {
-            "isa": row,
-            "page": page,
-            "q": q,
-            "avx512": avx512,
-            "hidden": hidden,
-            "switch": has_avx512,
-            "sort": "" if order.column == "fit" else str(order),
-            "error": error,
-            "syntax": SYNTAX,
-        },
-        status=400 if error else 200,
-    )
+    all_schemes = InstructionScheme.objects.filter(isa=row)
+    context = {
+        "isa": row,
+        "q": request.GET.get("q", "").strip(),
+        "avx512": request.GET.get("avx512") == "on",
+        "switch": all_schemes.filter(AVX512).exists(),
+        "error": error,
+        "syntax": SYNTAX,
+        **({} if table is None else _table_context(request, table)),
+    }
+    return render(request, "inference/schemes/isa.html", context, status=400 if error else 200)
+
+
+def isa_csv(request: HttpRequest, pk: int) -> HttpResponse:
+    """The schemes of the table with the numbers of the chosen CPUs, all pages of it."""
+    row = get_object_or_404(ISA, pk=pk)
+    try:
+        table = scheme_table(row, _table_request(request))
+    except SearchError as error:
+        raise RequestError("q", str(error)) from error
+    return file_answer(table_csv(table), "text/csv", f"{row.name} schemes", "csv")
+
+
+def _table_request(request: HttpRequest) -> TableRequest:
+    """The request for the table. `cpu` is repeated, or `cpus` has keys separated by commas."""
+    keys = None
+    if "cpu" in request.GET or "cpus" in request.GET:
+        listed = [*request.GET.getlist("cpu"), *request.GET.get("cpus", "").split(",")]
+        keys = tuple(dict.fromkeys(key for key in listed if key))
+    parameters = {name: request.GET.get(name, "") for name in ("q", "show", "port", "ext")}
+    avx512 = request.GET.get("avx512") == "on"
+    return read(TableRequest, {**parameters, "cpu": keys, "avx512": avx512})
+
+
+def _table_context(request: HttpRequest, table: SchemeTable) -> dict[str, Any]:
+    sortable = dict.fromkeys(table.sortable, "")
+    order = Order.read(request.GET.get("sort", ""), {**SCHEME_COLUMNS, **sortable}, "fit")
+    cursor = request.GET.get("page", "")
+    if table.is_sorted_here(order):
+        number = int(cursor) if cursor.isdecimal() and len(cursor) < 10 else 0
+        ids = page_in_memory(table.sorted_ids(order), number)
+        rows = InstructionScheme.objects.in_bulk(ids.rows)
+        page = replace(ids, rows=[rows[pk] for pk in ids.rows])
+    else:
+        page = page_of(table.rows, order, SCHEME_COLUMNS, cursor)
+    chosen = [column.cpu.key for column in table.columns]
+    return {
+        "page": page,
+        "rows": [(row, table.cells(row.text)) for row in page.rows],
+        "hidden": table.hidden.count(),
+        "sort": "" if order.column == "fit" else str(order),
+        "columns": table.columns,
+        "cpu_choices": [(cpu, cpu.key in chosen) for cpu in table.cpus],
+        "max_cpus": MAX_TABLE_CPUS,
+        "shown": SHOWN,
+        "show": table.request.shown,
+        "port": table.request.port,
+        "extensions": extensions_of(table.isa),
+        "ext": table.request.ext,
+        "csv": f"{reverse('isa-csv', args=[table.isa.pk])}?{request.GET.urlencode()}",
+    }
 
 
 LARGEST = 12  # loads of a resource mapping that are listed
@@ -183,6 +229,7 @@ def isa_load(request: HttpRequest) -> HttpResponse:
 urlpatterns = [
     path("isas/", isas, name="isas"),
     path("isas/<int:pk>/", isa, name="isa"),
+    path("isas/<int:pk>/schemes.csv", isa_csv, name="isa-csv"),
     path("schemes/<int:pk>/", scheme, name="scheme"),
     path("schemes/<int:pk>/experiments.csv", scheme_csv, name="scheme-csv"),
     path("isas/load/", isa_load, name="isa-load"),

@@ -54,6 +54,12 @@ def instruction_sets() -> QuerySet[ISA]:
     )
 
 
+def extensions_of(isa: ISA) -> list[str]:
+    """The CPU features that schemes require, in alphabetical order."""
+    rows = isa.schemes.exclude(extension="").order_by("extension")
+    return list(rows.values_list("extension", flat=True).distinct())
+
+
 @dataclass(frozen=True)
 class SchemeUsage:
     mapping: PortMapping

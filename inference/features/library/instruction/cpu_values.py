@@ -1,0 +1,223 @@
+"""All known CPUs of an instruction set, and what each says about all schemes: for tables of many schemes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import lru_cache
+from statistics import median
+
+from django.db.models import Max
+
+from inference.core.core_model import CoreModel
+from inference.core.experiment import Experiment
+from inference.core.mapping import Uops, ports_in
+from inference.core.throughput import inverse_throughput
+from inference.features.library.gallery.query import recorded_core, recorded_cores
+from inference.features.library.instruction.query import Cpu, document_model, labelled_cpus
+from inference.models import (
+    ISA,
+    LatencySet,
+    Machine,
+    Measurement,
+    PortMapping,
+    SchemeLatencies,
+    StoredCoreModel,
+)
+from inference.storage.core_models import core_model_of
+from inference.storage.instruction_sets import core_of
+from inference.web.validation import RequestError
+
+MAX_TABLE_CPUS = 4
+"""CPUs beside each other in a table."""
+_SAME_SHARE, _SAME_CYCLES = 0.05, 0.1
+"""By how much of the larger, and by how many cycles, two CPUs may differ and count as equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemeOnCpu:
+    """A scheme on a CPU; None for unknown numbers. `is_measured`: the cycles are of one instance alone.
+
+    `latency`: in cycles, of the slowest pair of operands; a bound where `is_bound`.
+    """
+
+    uops: Uops | None = None
+    cycles: float | None = None
+    is_measured: bool = False
+    least_latency: float | None = None
+    latency: float | None = None
+    is_bound: bool = False
+
+
+NOTHING_KNOWN = SchemeOnCpu()
+
+
+@dataclass(frozen=True)
+class CpuColumn:
+    """A CPU with {scheme text: what it says}."""
+
+    cpu: Cpu
+    values: Mapping[str, SchemeOnCpu]
+
+    def schemes_on(self, port: str) -> set[str]:
+        """The schemes with a µop for a port, by its name or its label."""
+        places = {place for place, name in enumerate(self.cpu.ports) if name == port}
+        places |= {place for place, label in enumerate(self.cpu.port_labels) if label == port}
+        return {
+            text
+            for text, value in self.values.items()
+            if any(places & set(ports_in(mask)) for mask, _ in value.uops or ())
+        }
+
+
+def table_cpus(isa: ISA) -> list[Cpu]:
+    """All known CPUs: this computer first, other machines, recorded cores, imported models and mappings."""
+    core_models = StoredCoreModel.objects.filter(isa=isa).select_related("mapping").defer("mapping__report")
+    newest: dict[int, StoredCoreModel] = {}
+    documents = []
+    for row in core_models.order_by("-pk"):
+        if row.document is not None:
+            documents.append(row)
+        elif row.machine_id is not None:
+            newest.setdefault(row.machine_id, row)
+    cpus = []
+    machines = Machine.objects.filter(isa=isa).exclude(mappings=None, latency_sets=None)
+    for machine in machines.select_related("isa").distinct():
+        core = core_of(machine)
+        row = newest.get(machine.pk)
+        own = machine.mappings.exclude(origin=PortMapping.Origin.IMPORT).order_by("-pk")
+        mapping = own.first() if row is None else row.mapping
+        name = "" if core is None else core.name
+        cpus.append(Cpu(f"m{machine.pk}", machine.name, name, machine, mapping, 0, core_model=row))
+    cpus.sort(key=lambda cpu: (cpu.machine is None or not cpu.machine.local, cpu.core_model is None))
+    stored = {row.name for row in documents}
+    for core in recorded_cores():
+        if core.isa == isa.name and core.name not in stored:
+            cpus.append(_document(f"r-{core.slug}", core.row))  # noqa: PERF401  two kinds in one list
+    cpus += [_document(f"c{row.pk}", row) for row in documents]
+    imported = PortMapping.objects.filter(isa=isa, origin=PortMapping.Origin.IMPORT).defer("report")
+    cpus += [Cpu(f"p{row.pk}", row.name, "", None, row, 0) for row in imported.order_by("-pk")]
+    return cpus
+
+
+def _document(key: str, row: StoredCoreModel) -> Cpu:
+    recorded = recorded_core(row.name)
+    name, core = (row.name, "") if recorded is None else (recorded.label, recorded.core)
+    return Cpu(key, name, core, None, None, 0, core_model=row, document="")
+
+
+def chosen_cpus(cpus: Sequence[Cpu], keys: Sequence[str]) -> list[Cpu]:
+    """The CPUs with these keys. Raises `RequestError` for an unknown one, and for too many."""
+    by_key = {cpu.key: cpu for cpu in cpus}
+    if unknown := [key for key in keys if key not in by_key]:
+        right = ", ".join(f"{key} ({cpu.label})" for key, cpu in by_key.items()) or "none"
+        raise RequestError("cpus", f"there is no CPU {unknown[0][:40]!r}", right)
+    if len(keys) > MAX_TABLE_CPUS:
+        raise RequestError("cpus", f"{len(keys)} CPUs", f"at most {MAX_TABLE_CPUS}")
+    return [by_key[key] for key in dict.fromkeys(keys)]
+
+
+def columns_of(isa: ISA, cpus: Sequence[Cpu]) -> list[CpuColumn]:
+    """The columns of CPUs; their values are cached until a CPU has new results."""
+    return [CpuColumn(cpu, _cached_values(isa.pk, *_identity(cpu))) for cpu in labelled_cpus(cpus)]
+
+
+def differing_schemes(columns: Sequence[CpuColumn]) -> set[str]:
+    """The schemes of which two columns know different cycles or latencies."""
+    texts = {text for column in columns for text in column.values}
+    return {
+        text
+        for text in texts
+        if _differ([column.values.get(text, NOTHING_KNOWN).cycles for column in columns])
+        or _differ([column.values.get(text, NOTHING_KNOWN).latency for column in columns])
+    }
+
+
+def _differ(numbers: Sequence[float | None]) -> bool:
+    known = [number for number in numbers if number is not None]
+    return len(known) > 1 and max(known) - min(known) > max(_SAME_CYCLES, _SAME_SHARE * max(known))
+
+
+def _identity(cpu: Cpu) -> tuple[str, int | None, int | None, datetime | None, int | None, int | None]:
+    """What the values of a CPU depend on: (name of a recorded core, document, its time, …)."""
+    row = cpu.core_model
+    if cpu.document is not None and row is not None:
+        return row.name if row.pk is None else "", row.pk, None, row.created, None, None
+    machine = None if cpu.machine is None else cpu.machine.pk
+    mapping = None if cpu.mapping is None else cpu.mapping.pk
+    latencies = None if row is None else row.latencies_id
+    if row is None and machine is not None:
+        latencies = LatencySet.objects.filter(machine=machine).aggregate(newest=Max("pk"))["newest"]
+    return "", mapping, latencies, None, machine, _newest_measurement(machine)
+
+
+def _newest_measurement(machine: int | None) -> int | None:
+    if machine is None:
+        return None
+    rows = Measurement.objects.filter(experiment_set__machine=machine, experiment__length=1)
+    return rows.aggregate(newest=Max("pk"))["newest"]
+
+
+@lru_cache(maxsize=16)
+def _cached_values(
+    isa: int,
+    recorded: str,
+    row: int | None,
+    latencies: int | None,
+    created: datetime | None,
+    machine: int | None,
+    _newest: int | None,
+) -> Mapping[str, SchemeOnCpu]:
+    core = recorded_core(recorded) if recorded else None
+    if core is not None:
+        return _values(document_model(core.row), {})
+    if created is not None:
+        return _values(document_model(StoredCoreModel.objects.get(pk=row)), {})
+    parts = StoredCoreModel(isa=ISA.objects.get(pk=isa), mapping_id=row, latencies_id=latencies)
+    values = _values(core_model_of(parts), {} if machine is None else _measured_alone(isa, machine))
+    # A core model has the latencies of the quickest operand values, the set those of all.
+    rows = SchemeLatencies.objects.filter(latency_set=latencies, least__isnull=False)
+    for text, least, most in rows.values_list("scheme__text", "least", "most"):
+        values[text] = replace(values[text], least_latency=least, latency=most, is_bound=False)
+    return values
+
+
+def _measured_alone(isa: int, machine: int) -> dict[str, float]:
+    """{scheme: median cycles of one instance}, of settled measurements."""
+    rows = Measurement.objects.filter(
+        experiment_set__machine=machine, experiment__length=1, state=Measurement.State.SETTLED
+    )
+    times = defaultdict(list)
+    for text, cycles in rows.filter(cycles__isnull=False, experiment__isa=isa).values_list(
+        "experiment__terms__scheme__text", "cycles"
+    ):
+        times[text].append(cycles)
+    return {text: median(values) for text, values in times.items()}
+
+
+def _values(model: CoreModel, alone: Mapping[str, float]) -> dict[str, SchemeOnCpu]:
+    usage = {} if model.mapping is None else model.mapping.usage
+    alone = {**model.alone, **alone}
+    return {text: _value(model, text, alone.get(text)) for text in sorted({*usage, *model.latencies, *alone})}
+
+
+def _value(model: CoreModel, text: str, alone: float | None) -> SchemeOnCpu:
+    cycles, uops = alone, None
+    if model.mapping is not None and text in model.mapping.usage:
+        uops = model.mapping.usage[text]
+        if cycles is None:
+            cycles = inverse_throughput(model.mapping, Experiment.of([text]))
+    bases = model.bases.get(text, {})
+    times = {ends: time for ends, time in model.latencies.get(text, {}).items() if time is not None}
+    exact = [time for ends, time in times.items() if ends not in bases]
+    known = exact or list(times.values())
+    return SchemeOnCpu(
+        uops,
+        cycles,
+        alone is not None,
+        min(exact, default=None),
+        max(known, default=None),
+        bool(known) and not exact,
+    )

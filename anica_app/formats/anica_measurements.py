@@ -57,6 +57,8 @@ class Series:
 
 @dataclass(frozen=True)
 class Measurements:
+    """Reads the published database of measurements, one sample at a time."""
+
     connection: sqlite3.Connection
     name: str
 

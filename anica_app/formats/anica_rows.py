@@ -170,6 +170,7 @@ class CampaignBuilder:
         return steps
 
     def _trace(self, row: GeneralisationValue, trace: PublishedTrace) -> list[StepValue]:
+        """The steps of a generalisation, with our expansions while the published ones can be followed."""
         current: Json | None = row.start
         rows = []
         for number, step in enumerate(trace.steps, start=1):

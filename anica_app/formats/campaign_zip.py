@@ -122,6 +122,8 @@ def write_archive(content: CampaignContent, file: BinaryIO, on_progress: OnProgr
 
 
 def _members(content: CampaignContent) -> Iterator[tuple[str, bytes]]:
+    """(path, content) of each file in the archive; large parts are made when their turn comes."""
+
     def document(row: ArchivedRow) -> Json:
         return document_of(row, content.code_isa)
 

@@ -118,6 +118,7 @@ def _predictor_row(value: PredictorValue) -> Predictor:
 
 
 def _store_discoveries(campaign: Campaign, values: Sequence[DiscoveryValue]) -> Discoveries:
+    """Store the discoveries first, then the references among them."""
     rows = Discovery.objects.bulk_create(
         [Discovery(**_columns(value), campaign=campaign) for value in values],
         batch_size=_ROWS_PER_BATCH,

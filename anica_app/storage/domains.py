@@ -89,6 +89,7 @@ def search_context(domain: BlockDomain, search: Json, seed: int) -> SearchContex
 
 
 def _query_support(task: Task, panel: Panel, domain: BlockDomain) -> Support:
+    """Ask every tool about an instance of every scheme; answers so far survive an interruption."""
     blocks = dict(zip(domain.space.texts, domain.instances(), strict=True))
 
     def report(done: int) -> None:

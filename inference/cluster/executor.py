@@ -112,6 +112,7 @@ class DaskExecutor:
         pace: PacedReporter,
         answers: dict[int, bytes],
     ) -> None:
+        """Record answers as they come, and give up once the scheduler or its workers have gone."""
         waiting = dict(enumerate(futures))
         news = threading.Event()
         for future in futures:

@@ -54,6 +54,8 @@ class StartedProgram:
 
 
 class _StarterProcess:
+    """The process that starts programs; it has neither threads nor secrets, which forks would inherit."""
+
     def __init__(self) -> None:
         owner_socket, starter_socket = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with starter_socket:

@@ -187,6 +187,7 @@ def _functions(program: CompiledProgram, file_name: str, pattern: str, report: O
 def _sampled_loops(
     program: CompiledProgram, file_name: str, samples: PlacedSamples, criteria: LoopFilter, report: OnProgress
 ) -> ProgramLoops:
+    """The loops of a program, weighed by the samples in them or by the recorded jumps that close them."""
     iterations = criteria.weighing is Weighing.ITERATIONS
     if iterations and not samples.jumps:
         raise ExchangeError(

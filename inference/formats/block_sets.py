@@ -327,6 +327,7 @@ def _chunk(rows: Sequence[BlockRow], columns: Sequence[ColumnFacts]) -> BlockChu
 
 
 def _count_rows(chunk: BlockChunk, summary: BlockSetSummary, hashes: set[int]) -> None:
+    """Add a chunk's rows, duplicates and doubts to the summary."""
     summary.first += chunk.rows[: PREVIEW_ROWS - len(summary.first)]
     summary.rows += len(chunk.rows)
     for row in chunk.rows:

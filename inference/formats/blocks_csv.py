@@ -264,6 +264,7 @@ class BlockFile:
                 return line, cells
 
     def _titles(self, line: int, cells: Sequence[str]) -> BlockColumns | None:
+        """The columns by their titles; None, with problems noted, for a missing or repeated one."""
         titles = [cell.strip() for cell in cells]
         origin = next((at for at, title in enumerate(titles) if at and title.lower() == ORIGIN), None)
         places = tuple(at for at in range(1, len(titles)) if at != origin)

@@ -111,6 +111,7 @@ def _with_small_indices(registers: SnippetRegisters, code: bytes, frame: Frame) 
 def _set_up(
     registers: SnippetRegisters, code: bytes, frame: Frame, addresses: frozenset[str]
 ) -> Iterator[str]:
+    """The comments by which llvm-exegesis sets registers and memory as the machine's frame does."""
     used = registers.used_registers(code, wide=bool(frame.mask_bits))
     if not addresses.isdisjoint(register.name for register in used):
         yield f"{_COMMENT}MEM-DEF memory {2 * frame.memory_bytes} {frame.memory:016x}"
@@ -200,6 +201,7 @@ def _documents(core: ExportedCore, instances: LlvmInstances, mode: str) -> Itera
 def _document(
     core: ExportedCore, scheme: ExportedScheme, instance: str, cpu: str, mode: str, value: float
 ) -> str:
+    """One benchmark as llvm-exegesis writes it."""
     number = f"{value:.4g}"
     return f"""---
 mode: {mode}

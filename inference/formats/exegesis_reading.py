@@ -194,6 +194,11 @@ def _raw_benchmark(document: YamlDocument, problems: Problems) -> _RawBenchmark 
 
 
 def _fields(document: YamlDocument) -> _RawBenchmark:
+    """The fields of a benchmark document that matter here.
+
+    Raises:
+        FaultyFieldError: It is no benchmark, or a field is not what llvm-exegesis writes.
+    """
     value = document.value
     if not isinstance(value, dict):
         right = "an object with mode, key and measurements is expected"
@@ -251,6 +256,7 @@ def _number(value: object) -> float | None:
 def _snippets(
     raw: Sequence[_RawBenchmark], named: NamedSchemes, dropped: dict[str, str]
 ) -> Iterator[_Snippet]:
+    """The measured snippets with known schemes; the others go to `dropped`, with reasons."""
     schemes = named.schemes
     for item in raw:
         label = f"{item.lines[0][:80]}, document {item.number}"

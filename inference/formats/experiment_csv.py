@@ -153,6 +153,7 @@ def read_experiment_csv(source: Source) -> Document:
 def _facts(
     columns: ExperimentColumns, reader: _RowReader, chosen: FileUnit, guess: Guess | None
 ) -> dict[str, object]:
+    """What a preview says of the file: columns, units, tools, and the unit that its numbers look like."""
     facts: dict[str, object] = {
         "columns": list(columns.names),
         "titles": list(columns.titles),

@@ -235,6 +235,7 @@ def exported_core(
 def _schemes(
     isa: str, value: PortMapping, evidence: Mapping[str, SchemeEvidence]
 ) -> Iterator[ExportedScheme]:
+    """The schemes of a mapping with everything that exports say of them, in the order of the set."""
     hidden = hidden_kinds(value)
     for scheme in _schemes_of(isa, value.usage):
         yield ExportedScheme(

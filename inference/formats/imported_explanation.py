@@ -168,6 +168,7 @@ def _floods(experiment: Experiment, classes: Mapping[str, BlockingClass]) -> Ite
 def _witness(
     scheme: str, block: BlockingClass, copies: int, surplus: float, base: float, cycles: float, run: int = 1
 ) -> Witness:
+    """A witness from published numbers; a surplus far from a whole number is odd."""
     uops = round(surplus)
     is_odd = uops < 0 or abs(surplus - uops) > INTEGER_TOLERANCE * block.width
     outcome = WitnessOutcome.ODD if is_odd else WitnessOutcome.USES if uops else WitnessOutcome.EVADES
@@ -192,6 +193,7 @@ def _witness(
 def _characterisation(
     mapping: PortMapping, scheme: str, verdict: VerdictEntry, known: _Known
 ) -> Characterisation:
+    """The verdict on a scheme, as the published program reached it, with the witnesses that are known."""
     rejects = [run.get(scheme) for run in known.rejections]
     reasons = [rejection for rejection in rejects if rejection is not None]
     witnesses = (*_quoted_witnesses(scheme, rejects, known), *_without_subsets(known.floods.get(scheme, ())))

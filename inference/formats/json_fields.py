@@ -127,6 +127,7 @@ def _as_names(
     sizes: tuple[int, int],
     name_of: Callable[[object, FilePlace], str | None],
 ) -> tuple[str, ...] | None:
+    """A list of different names of an allowed number; None, with problems noted, for any other value."""
     before = place.problems.count
     listed = as_list(value, place)
     if listed is None:

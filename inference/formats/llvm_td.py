@@ -109,6 +109,7 @@ class _Usages:
 
 
 def _head(mapping: ExportedMapping, opcodes: Opcodes, *, measured: bool) -> Iterator[str]:
+    """Comments on where the numbers are from, how to check the file and how to use it."""
     yield mapping.provenance.commented("//")
     if opcodes.tool_version:
         named = f"as {opcodes.tool_version} calls {len(opcodes.by_text)} of {len(mapping.schemes)} schemes"
@@ -125,6 +126,7 @@ def _head(mapping: ExportedMapping, opcodes: Opcodes, *, measured: bool) -> Iter
 
 
 def _model(mapping: ExportedMapping) -> Iterator[str]:
+    """The machine model: issue width, a resource per port, and a group per port set."""
     yield f"def {MODEL} : SchedMachineModel {{\n  let CompleteModel = 0;\n"
     limits = mapping.value.limits
     if limits:

@@ -156,6 +156,7 @@ def write_mapping_csv(mapping: ExportedMapping) -> str:
 
 
 def _rows(mapping: ExportedMapping) -> Iterator[list[object]]:
+    """A row per scheme for the table: µops, measured and predicted cycles, evidence."""
     for scheme in mapping.schemes:
         evidence = scheme.evidence
         cycles = evidence.measured

@@ -144,6 +144,7 @@ def read_osaca_latency(source: Source) -> Document:
 
 
 def _read(source: Source) -> _Model | None:
+    """The model of a file; None, with problems noted, where that is not possible."""
     documents = read_yaml(source.text, source.problems)
     if source.problems:
         return None
@@ -172,6 +173,7 @@ def _read(source: Source) -> _Model | None:
 
 
 def _form(value: object, place: str, ports: frozenset[str], source: Source) -> _Form | None:
+    """An instruction form; None, with a problem noted, for a faulty one."""
     if not isinstance(value, YamlObject):
         source.at(place).add(f"{excerpt(value)} is no form", "an object with name and operands is expected")
         return None
@@ -361,6 +363,7 @@ def _operand_text(operand: Mapping[str, Any]) -> str:
 
 
 def _fits_operand(pattern: Mapping[str, Any], operand: Mapping[str, Any]) -> bool:
+    """Whether an operand of a scheme is what a form's operand stands for, wildcards included."""
     kind = operand["class"]
     if pattern.get("class") != kind or pattern.get("mask"):
         return False

@@ -99,6 +99,7 @@ def form_order(operands: Sequence[str]) -> int:
 
 
 def _x86_forms(scheme: ExportedScheme) -> Iterator[OsacaForm]:
+    """The forms under which OSACA looks a scheme up; none where its syntax cannot write an operand."""
     assembly = llvm_side(X86).gnu_scheme(scheme.text)
     if assembly is None:
         return
@@ -120,6 +121,7 @@ def _is_regular(operands: Sequence[Operand]) -> bool:
 
 
 def _x86_operand(operand: Mapping[str, Any]) -> str | None:
+    """An operand of a form in OSACA's YAML; None where OSACA has none of this kind."""
     kind, name = operand["kind"], operand["name"].partition("{")[0]
     if kind == "immediate":
         return _IMMEDIATE
@@ -146,6 +148,7 @@ def _arm_forms(scheme: ExportedScheme) -> Iterator[OsacaForm]:
 
 
 def _arm_operand(operand: Mapping[str, Any]) -> str | None:
+    """An AArch64 operand of a form in OSACA's YAML; None where OSACA has none of this kind."""
     name = operand["name"]
     if (register := _ARM_REGISTER.fullmatch(name)) and register[3]:
         return f"class: register, prefix: v, shape: {register[3].lower()}"
@@ -196,6 +199,8 @@ def write_osaca_core(core: ExportedCore, arch: str = "") -> str:
 
 
 class _Model:
+    """The text of a machine model for OSACA, of a mapping or of a whole core."""
+
     def __init__(self, mapping: ExportedMapping, core: ExportedCore | None, arch: str) -> None:
         self._mapping = mapping
         self._core = core

@@ -200,6 +200,7 @@ def _read_region(samples: PerfSamples, line: str) -> None:
 
 
 def _read_sample(samples: PerfSamples, line: str, event: str, process: int | None) -> bool:
+    """Count a line of `perf script` as a sample with its branches; False where it is none."""
     text, branches = _without_branches(line.rstrip())
     match = _last(_ALIGNED, text) or _last(_BEHIND_EVENT, text) or _AT_BEGIN.match(text)
     if match is None:
@@ -367,6 +368,10 @@ def read_annotate(lines: Iterable[str]) -> Iterator[PerfSamples]:
 
 
 def _title(line: str) -> _Head | None:
+    """The head of a function's listing by `perf annotate`; None for any other line.
+
+    Percentages are of the function's samples, from which they follow, unless the title says global.
+    """
     unit, bar, title = line.partition("|")
     words = unit.split()
     if not bar or not words or words[0] not in _UNITS or _OF not in title:

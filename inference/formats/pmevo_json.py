@@ -64,6 +64,7 @@ def read_experiment_list(source: Source) -> Document:
 
 
 def _experiment(item: object, place: FilePlace) -> ExperimentEntry | None:
+    """An experiment of a list; None, with problems noted, for a faulty one."""
     fields = as_object(item, place)
     if fields is None:
         return None

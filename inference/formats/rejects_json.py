@@ -194,6 +194,7 @@ def read_explained(source: Source) -> Document:
 def _verdict(
     place: FilePlace, scheme: str | None, value: object, bits: dict[str, int]
 ) -> VerdictEntry | None:
+    """The verdict on a scheme; None, with problems noted, for a faulty one."""
     before = place.problems.count
     fields = as_object(value, place)
     if scheme is None or fields is None:

@@ -139,6 +139,7 @@ def _describe_archive(content: bytes) -> str:
 
 
 def _decode(content: bytes, problems: Problems) -> str | None:
+    """The text of a file; None, with the problem noted, where it is none."""
     if len(content) > SIZE_LIMIT:
         problems.add(
             f"the file has {len(content) >> 20} MiB", f"at most {SIZE_LIMIT >> 20} MiB can be read: split it"
@@ -168,6 +169,7 @@ def _decode(content: bytes, problems: Problems) -> str | None:
 
 
 def _load_json(text: str, problems: Problems) -> Any:
+    """The value of a JSON text; `_NO_JSON`, with problems noted, where it is none."""
     if _container_count(text) > CONTAINER_LIMIT:
         problems.add(f"the JSON has more than {CONTAINER_LIMIT:,} lists and objects", "split the file")
         return _NO_JSON

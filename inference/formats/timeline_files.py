@@ -44,6 +44,7 @@ def write_timeline_trace(loop: LoopTimeline) -> str:
 
 
 def _events(loop: LoopTimeline) -> Iterator[Json]:
+    """Trace events: a process with a thread per port, and one with the instructions, overlaps apart."""
     for process, name in ((_PORTS, "ports"), (_INSTRUCTIONS, "instructions")):
         yield _metadata("process_name", process, 0, name=name)
         yield _metadata("process_sort_index", process, 0, sort_index=process)

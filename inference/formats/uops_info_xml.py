@@ -184,6 +184,7 @@ class _Digest(ContentHandler):
             self._instruction = None
 
     def _write(self, instruction: XmlInstruction) -> None:
+        """Write what matters of an instruction, if anything was measured of it."""
         self.instruction_count += 1
         if self.instruction_count > ENTRY_LIMIT:
             raise ExchangeError(f"more than {ENTRY_LIMIT:,} instructions; several times fewer exist")

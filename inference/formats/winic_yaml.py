@@ -131,6 +131,7 @@ def _number(fields: YamlObject, name: str, place: FilePlace) -> float | None:
 
 
 def _pairs(entry: _Entry) -> Iterator[PairEntry]:
+    """The latencies between operands of an entry; negative ones, which occur, are left out."""
     listed = entry.fields.get("operandLatencies")
     if listed is None:
         return

@@ -96,6 +96,8 @@ def _documents(events: Iterator[Any]) -> Iterator[YamlDocument]:
 
 
 class _Reader:
+    """Builds values from YAML events with limits on depth and number, which PyYAML's loaders lack."""
+
     def __init__(self, events: Iterator[Any]) -> None:
         self._events = events
         self._values = 0

@@ -185,6 +185,7 @@ class DriftWatch:
         return doubtful
 
     def _compare(self, result: Measured) -> None:
+        """Take the result of an added check into account; a doubtful one was measured again."""
         before = self._under_check.pop(result.experiment, None)
         round_ = self._round
         if before is None or round_ is None:  # its round was over: the consumer is gone
@@ -216,6 +217,7 @@ class DriftWatch:
             self._doubts[before.experiment] = (before, now)
 
     def _record_second(self, round_: _Round, before: Measured, first: float, result: Measured) -> None:
+        """Decide a doubt by a second reading: the old result holds, is replaced, or counts as unsettled."""
         assert before.cycles is not None
         assert result.cycles is not None
         experiment, second = before.experiment, result.cycles

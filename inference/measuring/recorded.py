@@ -53,6 +53,7 @@ class RecordedMeasurer:
 
 
 def _merge(repeats: Sequence[Measured]) -> Measured:
+    """One result of repeated ones: the median of the usable, with their range as spread."""
     usable = [result for result in repeats if result.usable and result.cycles is not None]
     if len(repeats) == 1 or not usable:
         return repeats[0]

@@ -153,6 +153,7 @@ class RemoteMeasurer:
         return self._answers(experiments)
 
     def _answers(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
+        """The results, in order; several batches are outstanding, the first a small one to see its speed."""
         work = _Request(experiments)
         size = FIRST_BATCH_SIZE
         while True:
@@ -238,6 +239,7 @@ class RemoteMeasurer:
                 self._unclaimed[item.id] = by_id[item.id]
 
     def _contended(self, answers: Sequence[Measured]) -> set[Experiment]:
+        """The disturbed experiments to measure again: those not disturbed for longer than the timeout."""
         now = self._clock()
         disturbed = [answer.experiment for answer in answers if answer.state is MeasurementState.CONTENDED]
         if len(disturbed) < len(answers):

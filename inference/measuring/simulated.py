@@ -204,6 +204,7 @@ class SimulatedProcessor:
             return 0.0
 
     def _observe(self, experiment: Experiment) -> Measured:
+        """One noisy result; its randomness depends on seed, repetition and experiment alone."""
         cycles = self._exact.get(experiment)
         if cycles is None:
             unknown = [scheme for scheme in experiment.schemes if scheme not in self._mapping.usage]

@@ -62,6 +62,7 @@ class SimulatedFrontEnd:
 
     @classmethod
     def sampled(cls, seed: int, noise: float = 0.0) -> SimulatedFrontEnd:
+        """A random front end within the range of real ones; equal seeds give equal front ends."""
         dice = random.Random(f"front end {seed}")  # noqa: S311  not for secrets
         fused = dice.sample(("cmp", "test", "add", "sub", "and", "inc", "dec"), dice.randint(0, 7))
         core = cls(
@@ -89,6 +90,7 @@ class SimulatedFrontEnd:
             yield CodeReading(code, median(passes), max(passes) - min(passes))
 
     def _cycles(self, code: TimedCode) -> float:
+        """Cycles per iteration by the narrowest part: fetching, decoding, slots, branches."""
         instructions = front_end_maker(DEFAULT).fetched_instructions(code.code)
         jumps = [instruction for instruction in instructions if instruction.flow in ("branch", "jump")]
         n_jumps = sum(instruction.flow == "jump" for instruction in jumps)

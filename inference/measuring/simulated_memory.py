@@ -131,6 +131,7 @@ class SimulatedMemory:
 
 @lru_cache(maxsize=_CACHE_SIZE)
 def _cycles(unit: MemoryUnit, code: bytes, *, in_loop: bool, copies: int) -> float:
+    """Cycles per iteration of a block in the steady state: the later half of the rounds counts."""
     block = block_of_bytes(code)
     copies = copies or default_copies(
         len(block.instructions),

@@ -314,6 +314,7 @@ class Workers:
             worker.close()
 
     def _answer(self, line: bytes, read: Callable[[bytes], Answer]) -> Answer:
+        """Ask an idle worker; one that crashed is asked once more, in a fresh process."""
         worker = self._idle.get()
         try:
             try:

@@ -117,6 +117,7 @@ class ModelledBlocks:
         return CoreModelBlocks(self._load(), self._settings.assumed)
 
     def _answer(self, code: bytes) -> Answer:
+        """The model's prediction, with the bound that decides as detail; a failure where it has none."""
         try:
             prediction = self.explain(block_of_bytes(code))
         except BlockError as error:

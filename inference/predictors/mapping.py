@@ -103,6 +103,7 @@ class MappedBlocks:
         return cycles
 
     def _terms(self, code: bytes) -> dict[str, int] | Answer:
+        """{scheme: instances per iteration} of a block, or why the mapping cannot predict it."""
         try:
             schemes = schemes_of_bytes(code)
         except BlockError as error:

@@ -151,6 +151,11 @@ def _instruction(instruction: AbstractInstruction, vocabulary: Vocabulary) -> di
 
 
 def _read_instruction(document: Any, number: int, vocabulary: Vocabulary) -> AbstractInstruction:
+    """An instruction's constraints; features that are not mentioned are unconstrained.
+
+    Raises:
+        AnicaError: A feature is unknown, or its value invalid.
+    """
     if not isinstance(document, dict):
         raise AnicaError(f"instruction {number} is an object of features, not {document!r}")
     if unknown := sorted(map(str, document.keys() - set(vocabulary.names))):
@@ -166,6 +171,12 @@ def _read_instruction(document: Any, number: int, vocabulary: Vocabulary) -> Abs
 
 
 def _read_aliasing(document: Any, length: int) -> Aliasing:
+    """The constraints on pairs of operands.
+
+    Raises:
+        AnicaError: A constraint is malformed, names an instruction that does not exist, or
+            contradicts another.
+    """
     if not isinstance(document, list) or len(document) > MAX_PAIRS:
         raise AnicaError(f'"aliasing" is a list of at most {MAX_PAIRS:,} pairs of operands')
     must: set[Pair] = set()

@@ -167,6 +167,7 @@ def _bits(elements: Iterable[str]) -> str:
 
 
 def _operands(value: Any, names_of_flags: Collection[str]) -> list[str]:
+    """Phrases for the constraint on operands, flags of one access in one phrase."""
     if isinstance(value, str):
         return ["no operands, not even implicit ones"]
     if not value:

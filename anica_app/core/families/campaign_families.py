@@ -181,6 +181,7 @@ def families_of_groups(
 
 
 def _family(name: str, group: MemberGroup, union: Covered, own: int) -> DiscoveryFamily:
+    """A family with its shares; `own`: blocks that no family before it covers."""
     ranked = sorted(group.members, key=lambda member: (member.length, len(member.code), member.number))
     count, blocks = int(union.sum()), len(union)
     tools = max((len(member.cause.answers) for member in ranked), default=0)

@@ -246,6 +246,11 @@ def _vanishes(tried: Sequence[TriedChange], kind: ChangeKind) -> bool:
 def _conclude(
     witness: DisagreementWitness, answers: Answers, tried: tuple[TriedChange, ...], world: ToolAccess
 ) -> WitnessCause:
+    """The cause that the tried changes show, the most specific first.
+
+    Memory places, then dependencies that vanish when cut, then the bound that a tool names, then the
+    front end; what is left is ports.
+    """
     if witness.kind != DIFFERENCE:
         return WitnessCause(DifferingBound.FAILURE, answers)
     slower = slower_of(answers)

@@ -139,6 +139,7 @@ class SamplingChecker:
     def _sample_batches(
         self, abstract: AbstractBlock, before: AbstractBlock | None, sizes: Sequence[int], random: Random
     ) -> Task[AbstractCheck]:
+        """Sample and judge batch by batch, and stop once too many samples are not interesting."""
         samples: dict[bytes, JudgedBlock] = {}
         failed = 0
         for size in sizes:

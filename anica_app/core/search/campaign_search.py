@@ -180,6 +180,7 @@ class CampaignSearch:
         generalised: Sequence[CampaignGeneralisation] = (),
         fresh: FreshRound | None = None,
     ) -> None:
+        """Store what was found since the last checkpoint together with it, so that neither is lost alone."""
         state, discovery_set = self._state, self._discoveries
         judged, failures = self._meter.take_counts()
         self._increase(judged=judged)

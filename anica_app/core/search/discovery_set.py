@@ -69,6 +69,7 @@ class DiscoverySet:
         return admitted
 
     def _admit(self, candidate: RoundCandidate, trace: GeneralisingTrace) -> tuple[Outcome, int | None]:
+        """Add a result unless a discovery includes it; the outcome, and the number of the discovery."""
         if any(self._world.domain.subsumes(excluded, trace.result) for excluded in self._excluded):
             return Outcome.SUBSUMED, None
         includer = self._includer(trace.result, candidate.kind)

@@ -85,7 +85,7 @@ class ShippedModel:
 
 
 def shipped_model(records: Iterable[tuple[str, Json]], cpu: str) -> ShippedModel:
-    """The model of the processor that `-mcpu` calls `cpu`. Raises `ExchangeError` where there is none."""
+    """The scheduling model of this name, with the costs of aliases in the place of what they replace."""
     collector = _RecordCollector()
     for name, record in records:
         collector.add(name, record)

@@ -265,6 +265,8 @@ def _lines(text: str) -> list[str]:
 
 
 class _Patch:
+    """The text of a patch: the classes that differ, each with its measurements as comments."""
+
     def __init__(
         self, core: ExportedCore, model: ShippedModel, file: ModelFile, difference: ModelDifference
     ) -> None:

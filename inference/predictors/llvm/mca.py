@@ -286,6 +286,7 @@ def _parse_errors(question: McaBatch, complaints: bytes) -> dict[int, str]:
 
 
 def _answer(cycles: dict[tuple[int, bytes], int], number: int, settings: McaSettings) -> Answer | None:
+    """Cycles per iteration from the reports of two lengths, or of one, by the setting `counting`."""
     first = cycles.get((number, _SHORT))
     if settings.counting != RATE:
         return None if first is None else Answer(cycles=first / settings.iterations)

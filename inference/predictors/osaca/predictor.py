@@ -231,6 +231,11 @@ def _interpreters_of(command: str) -> list[str]:
 
 
 def _python_of(command: str) -> str:
+    """The Python that runs OSACA's program, from its first line.
+
+    Raises:
+        PredictorError: The program cannot be read, or does not say.
+    """
     try:
         with Path(command).open("rb") as file:
             begin = file.read(1000)

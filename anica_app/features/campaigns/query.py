@@ -351,6 +351,8 @@ def campaign_doing(campaign: Campaign, run: Run, status: CampaignStatus) -> Camp
     phase = progress.get("phase", "")
     searching = phase not in _NOW
     generalising = status.generalising
+    if not phase and not status.sampled:
+        return CampaignDoing("Starting the predictors", "You can close the page meanwhile.")
     now = _NOW.get(phase) or (
         f"Generalising {count_of_things(generalising, 'block')} on which they disagree"
         if generalising

@@ -16,8 +16,9 @@ from anica_app.features.campaigns.request import CampaignConfig
 from anica_app.models import Campaign, CampaignPredictor, Discovery
 from anica_app.storage.descriptions import GROUPS
 from inference.core.errors import InvalidInputError
+from inference.features.asking.predictors.kinds import all_kinds
 from inference.features.asking.predictors.query import PredictorListing
-from inference.models import Predictor, Run
+from inference.models import Machine, Predictor, Run, StoredCoreModel
 from inference.predictors.kinds import KINDS
 from inference.runs.lifecycle import submit
 from inference.storage.instruction_sets import new_isa
@@ -235,6 +236,83 @@ def test_the_address_names_predictors_and_a_preset(visitor: Client, tools: list[
     assert found["set_metric"] == "failure"
     assert visitor.get(reverse("campaign-new"), {"preset": "odd"}).status_code == 400
     assert visitor.get(reverse("campaign-new"), {"from": 999}).status_code == 404
+
+
+def listing(kind: str, name: str, version: str = "1", **options: object) -> PredictorListing:
+    return PredictorListing(all_kinds()[kind], name, version, options)
+
+
+LOOPS = listing("machine", "lab loop", machine="lab", mode="loop")
+STRAIGHT = listing("machine", "lab unrolled", machine="lab", mode="unrolled")
+OLD, NEW = (listing("llvm-mca", f"mca {at}", f"{at}.0", release=at, cpu="znver3") for at in ("14", "19"))
+NEXT = listing("llvm-mca", "mca 19 of znver4", "19.1", release="19", cpu="znver4")
+
+
+@pytest.mark.parametrize(
+    ("pair", "preset"),
+    [
+        ((), "tools"),
+        ((NEW,), "crashes"),
+        ((LOOPS,), "tools"),
+        ((OLD, NEW), "regression"),
+        ((NEW, NEXT), "tools"),
+        ((NEW, LOOPS), "hardware"),
+        ((LOOPS, NEW), "hardware"),
+        ((LOOPS, STRAIGHT), "harness"),
+        ((LOOPS, listing("machine", "other", machine="other")), "hardware"),
+        ((listing("mapping", "a", mapping="a"), listing("mapping", "b", mapping="b")), "mappings"),
+        ((listing("mapping", "a", mapping="a"), NEW), "tools"),
+        ((listing("core-model", "core", model="core"), NEW), "tools"),
+    ],
+)
+def test_a_pair_has_the_preset_that_fits_it(pair: tuple[PredictorListing, ...], preset: str) -> None:
+    assert starting.pair_preset(pair) == preset
+
+
+def test_another_pair_gets_other_settings_and_the_same_one_keeps_them(
+    visitor: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usable = [OLD, NEW, LOOPS]
+    monkeypatch.setattr(starting, "predictor_listings", lambda: usable)
+    data = {**fields(visitor), "first": NEW.name, "second": LOOPS.name, "set_samples": "7"}
+    answer = press(visitor, "preset:automatic", data)
+    form = answer.context["form"]
+    assert (form["preset"].value(), form["set_metric"].value()) == ("hardware", "absolute")
+    assert "data-preset-chosen" not in answer.content.decode()
+    again = {**data, "preset": "hardware", "set_threshold": "3"}
+    assert press(visitor, "preset:automatic", again).context["form"]["set_threshold"].value() == "3"
+    page = press(visitor, "preset:tools", again).content.decode()
+    assert "data-preset-chosen" in page
+    assert "<strong>A tool and a machine</strong> fit better" in page
+
+
+@pytest.mark.parametrize(
+    ("usable", "pair"),
+    [
+        ([OLD, NEW, NEXT, LOOPS], [NEXT.name, LOOPS.name]),
+        ([NEXT, listing("core-model", "core model vm", model="vm")], [NEXT.name, "core model vm"]),
+        ([OLD, NEW, LOOPS], []),
+        ([NEXT], []),
+    ],
+)
+def test_a_machine_is_held_against_the_newest_tool_that_knows_its_core(
+    usable: list[PredictorListing],
+    pair: list[str],
+    visitor: Client,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    isa = new_isa("x86-64", ["add GPR[64]:RW, GPR[64]:R"], "a few")
+    cpu = Machine.objects.create(name="lab", isa=isa, kind=Machine.Kind.AGENT)
+    StoredCoreModel.objects.create(name="vm", isa=isa, machine=cpu, document={})
+    monkeypatch.setattr(starting, "predictor_listings", lambda: usable)
+    monkeypatch.setattr(starting, "processor_of_machine", lambda machine: "Zen 4")
+    assert [row.name for row in starting.pair_for_machine(cpu, usable)] == pair
+    answer = visitor.get(reverse("campaign-new"), {"machine": cpu.pk})
+    assert ("has a model of Zen 4" in answer.content.decode()) is (not pair)
+    if pair:
+        form = answer.context["form"]
+        assert [form["first"].value(), form["second"].value(), form["end_minutes"].value()] == [*pair, 3]
+    assert visitor.get(reverse("campaign-new"), {"machine": 999}).status_code == 404
 
 
 def test_without_predictors_the_form_says_how_to_get_some(

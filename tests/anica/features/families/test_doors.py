@@ -221,6 +221,12 @@ def test_mark_and_note_are_kept_and_a_wrong_mark_changes_nothing(visitor, family
     assert "The judgement was not saved: mark" in answer.content.decode()
     family.refresh_from_db()
     assert family.mark == "reported"
+    told = {"mark": "no-fault", "note": "a rounding", "back": "campaign"}
+    answer = visitor.post(f"/families/{family.pk}/edit/", told)
+    assert answer.url == f"/campaigns/{family.campaign_id}/#finding-{family.pk}"
+    page = text_of(visitor.get(f"/campaigns/{family.campaign_id}/").content.decode())
+    assert "Not mistakes, as far as is known" in page
+    assert "not a fault a rounding" in page
     visitor.post(f"/families/{family.pk}/edit/", {"mark": "", "note": ""})
     family.refresh_from_db()
     assert (family.mark, family.note) == ("", "")

@@ -70,6 +70,27 @@ class Job(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class PlannedPart:
+    """A part of a run, which is a run of its own.
+
+    Attributes:
+        label: Name of the step of the parent run.
+        kind: Kind of the part.
+        config: Description of the part.
+        ends_by: Seconds of work on all parts after which it must have ended.
+        run: The part's run; None before its turn.
+        is_reused: Whether an earlier run takes its place.
+    """
+
+    label: str
+    kind: str
+    config: Json
+    ends_by: float
+    run: Run | None = None
+    is_reused: bool = False
+
+
 class Lane(StrEnum):
     """Runs of one lane wait for each other; runs of different lanes are executed side by side."""
 
@@ -93,6 +114,7 @@ class RunKind:
         lane: The queue in which its runs wait.
         partial_result: Names the result of a run that is stopped early; "" if it would have none.
         load: Imports the modules that its runs need besides the job.
+        parts: The parts of a run with this description, in order; of a run that has not been submitted, None.
     """
 
     name: str
@@ -103,6 +125,7 @@ class RunKind:
     lane: Lane = Lane.LONG
     partial_result: Callable[[Run], str] = lambda _run: ""
     load: Callable[[], None] = lambda: None
+    parts: Callable[[Json, Run | None], Sequence[PlannedPart]] = lambda _config, _run: ()
 
 
 RUN_KINDS: dict[str, RunKind] = {}

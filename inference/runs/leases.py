@@ -21,14 +21,18 @@ from django.utils import timezone
 from inference import __version__
 from inference.core.events import Event, Log, StateChanged
 from inference.core.protocols import Json
-from inference.models import Run
+from inference.models import Machine, Run
 from inference.runs import wakeups
 from inference.runs.errors import LeaseLostError
 from inference.runs.journal import LEASE_TIME, Lease, fenced_rows, lock_run, write
+from inference.runs.kinds import machine_id_of
 
 MAX_ATTEMPTS = 5
 """Consecutive claims without a checkpoint or new measurements, after which a run fails: it kills its process.
 """
+
+STOPPED = "stopped_early"
+"""Key of the result of a run that was stopped before its end, with a partial result."""
 
 _CANDIDATES = 20
 
@@ -136,13 +140,18 @@ def finish(lease: Lease, store: Callable[[], tuple[Json, Sequence[Event]]]) -> N
         lease: The caller's lease.
         store: Writes the rows; returns the run's result and its last events.
 
+    The result of a run that was stopped early is marked with `STOPPED`.
+
     Raises:
         LeaseLostError: Another worker has claimed the run; nothing was stored.
     """
+    is_stopped = requested_transition(lease) == Run.Transition.KEEP
     with transaction.atomic():
         if not fenced_rows(lease).update(lease_until=timezone.now() + LEASE_TIME):
             raise LeaseLostError(lease.run_id, lease.token)
         result, events = store()
+        if is_stopped:
+            result = {**result, STOPPED: True}
         settle(lease, Run.State.DONE, events, result=result)
 
 
@@ -225,7 +234,7 @@ def _before_the_clock_was_set_back(now: datetime) -> Q:
 def _claim_row(run: Run, worker: str) -> Lease | None:
     """Make this worker the run's holder by a conditional UPDATE; None if another worker was faster."""
     now = timezone.now()
-    events: list[Event] = [StateChanged(Run.State.RUNNING, versions=versions())]
+    events: list[Event] = [StateChanged(Run.State.RUNNING, versions=_versions_for(run))]
     if run.state == Run.State.RUNNING:
         text = f"worker {run.worker} stopped answering; taken over, going on from the last checkpoint"
         events.insert(0, Log("warning", text))
@@ -314,6 +323,16 @@ class LeaseMonitor:
         lease_key = (run.pk, run.lease_token, run.lease_until)
         return self._last_check - self._ended_since.setdefault(lease_key, self._last_check) >= GRACE_PERIOD
 
+
+def _versions_for(run: Run) -> dict[str, str]:
+    """The versions, and the microcode of the machine on which the run measures, where that is reported."""
+    machine = Machine.objects.filter(pk=machine_id_of(run.config))
+    microcode = next(iter(machine.values_list("facts__microcode", flat=True)), None)
+    return {**versions(), MICROCODE: microcode} if microcode else versions()
+
+
+MICROCODE = "microcode"
+"""Key of a processor's microcode among a machine's facts, and among the versions in a journal."""
 
 LIBRARIES = ("numpy", "scipy", "numba", "z3-solver", "iced-x86")
 """Libraries whose version can change a result."""

@@ -22,10 +22,12 @@ from django.utils.safestring import SafeString, mark_safe
 from inference.core.judging.accuracy import scores_judgement
 from inference.core.mapping import Uops, ports_in
 from inference.core.metrics import Scores
+from inference.core.run_times import TimeRange
 from inference.figures import colours
 from inference.formats import quoting
 from inference.isa.targets import DEFAULT
 from inference.models import ISA, Evaluation, ExperimentSet, Machine, PortMapping, ResourceMapping
+from inference.runs.estimates import PlannedStep, RunPlan
 from inference.runs.kinds import label_of
 from inference.storage.evaluations import judgement_of
 from inference.storage.instruction_sets import code_isa
@@ -296,6 +298,52 @@ def duration(seconds: float | None) -> str:
     if total < 3600:
         return f"{total // 60} min {total % 60:02d} s"
     return f"{total // 3600} h {total % 3600 // 60:02d} min"
+
+
+@register.filter
+def about(seconds: float | None) -> str:
+    """A duration that is estimated, as precise as an estimate is: 73 → 1 min 15 s, 1000 → 17 min."""
+    if seconds is None:
+        return UNKNOWN
+    if seconds < 60:
+        return f"{max(5, 5 * round(seconds / 5))} s" if seconds > 7 else "a few seconds"
+    if seconds < 150:
+        rounded = 15 * round(seconds / 15)
+        return f"{rounded // 60} min {rounded % 60:02d} s" if rounded % 60 else f"{rounded // 60} min"
+    if seconds < 3570:
+        return f"{round(seconds / 60)} min"
+    minutes = 5 * round(seconds / 300)
+    return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+@register.filter
+def about_range(span: TimeRange) -> str:
+    """The ends of an estimate: "8 to 14 min"; "" where they look alike."""
+    least, most = about(span.least), about(span.most)
+    if least == most:
+        return ""
+    number, _, unit = least.partition(" ")
+    return f"{number if most.endswith(f' {unit}') and most.count(' ') == 1 else least} to {most}"
+
+
+def plan_lines(plan: RunPlan) -> list[str]:
+    """What a run takes, in total and step by step, as lines of the shell."""
+    lines = []
+    if plan.left is not None:
+        span = about_range(plan.left)
+        lines.append(f"about {about(plan.left.likely)} left{f' ({span})' if span else ''}. {plan.reason}")
+    return [*lines, *(f"{step.label}: {_step_text(step)}" for step in plan.steps)]
+
+
+def _step_text(step: PlannedStep) -> str:
+    if step.part is not None and step.part.is_reused:
+        name = step.part.run.name if step.part.run is not None else "an earlier run"
+        return f"reused from {name}, saves about {about(step.expected)}"
+    if step.state == "current" and step.left is not None:
+        return f"about {about(step.left)} left"
+    if step.seconds is not None:
+        return duration(step.seconds)
+    return f"about {about(step.left)}" if step.left else "not known yet"
 
 
 @register.filter

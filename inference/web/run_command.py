@@ -25,12 +25,14 @@ from inference.models.scheme_search import GROUP_SELECTIONS, PROBE_SELECTION, se
 from inference.runs import leases, lifecycle
 from inference.runs.child import RunProcesses
 from inference.runs.errors import RunStateError
+from inference.runs.estimates import plan_of
 from inference.runs.journal import Lease, events_since
 from inference.runs.request import SELECTIONS
 from inference.runs.supervisor import RunSupervisor
 from inference.runs.worker import worker_name
 from inference.storage.rows import scheme_ids
 from inference.web.data_command import DataCommand
+from inference.web.presentation import plan_lines
 
 SCHEMES_METAVAR = f"probes|starter|default|{'|'.join(GROUP_SELECTIONS)}|all|FILTER"
 
@@ -67,6 +69,8 @@ class RunCommand(DataCommand):
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, stopping.set)
         self._report(f"run {run.pk}: {run.name}")
+        for line in await database_sync_to_async(lambda: plan_lines(plan_of(run)))():
+            self._report(f"  {line}")
         with RunProcesses() as processes:
             supervisor = asyncio.create_task(RunSupervisor(lease, stopping, processes).run())
             seq = 0

@@ -11,11 +11,11 @@ import { ModelCheck } from "./model-check.js";
 import { Notice } from "./notifying.js";
 import { throttled } from "./plots.js";
 import { fetchPage, replaceRegion } from "./regions.js";
-import { duration, rate } from "./texts.js";
+import { rate } from "./texts.js";
 import "./ticking.js";
 
 const LOG_LINES = 400;
-const HEAD_EVERY = 15000; // ms; the time spent, and whether a wish was heard
+const HEAD_EVERY = 5000; // ms; the time left, and whether a wish was heard
 const page = document.querySelector("[data-run-page]");
 const record = JSON.parse(document.getElementById("run-record").textContent);
 const whole = new Intl.NumberFormat("en");
@@ -69,7 +69,7 @@ async function refreshHead() {
   const fresh = await fetchPage(window.location.href);
   if (!fresh) return;
   const ended = record.final.includes(record.state);
-  const regions = ["run-failure", "run-state", "run-actions", "run-search", "run-blocks", ...(ended ? ["run-stages", "run-log", "run-notice"] : [])];
+  const regions = ["run-failure", "run-verdict", "run-stages", "run-parts", "run-state", "run-actions", "run-search", "run-blocks", ...(ended ? ["run-log", "run-notice"] : [])];
   const asks = document.querySelector("#run-actions details[open]") && !ended; // a menu that somebody reads stays
   for (const id of regions) if (!(asks && id === "run-actions")) replaceRegion(fresh, id);
   showEvolved(fresh);
@@ -129,7 +129,7 @@ const refreshHeadSoon = throttled(() => refreshHead().catch(() => {}));
 
 // ---- one function per kind of event
 
-function showProgress({ done, total, rate: speed, unit, eta }) {
+function showProgress({ done, total, rate: speed, unit }) {
   const bar = one("bar");
   one("progress").hidden = false;
   if (total) {
@@ -137,27 +137,8 @@ function showProgress({ done, total, rate: speed, unit, eta }) {
     bar.value = done;
   } else bar.removeAttribute("value");
   text(one("progress-text"), total ? `${whole.format(done)} of ${whole.format(total)} ${unit}` : `${whole.format(done)} ${unit}`);
-  const left = eta === null || eta === undefined || done >= total ? "" : `about ${duration(eta)} left in this stage`;
-  if (record.state === "running") showPace(rate(speed, unit), left);
+  if (record.state === "running") text(one("progress-rate"), rate(speed, unit));
   document.title = total ? `${Math.floor((100 * done) / total)} % · ${title}` : title;
-}
-
-/** How fast it goes, and how long it will; neither while it stands still. */
-function showPace(speed, left) {
-  text(one("progress-rate"), speed);
-  text(one("progress-eta"), left);
-}
-
-function stepElement(index, label) {
-  const item = document.createElement("li");
-  item.dataset.index = index;
-  for (const part of ["step-sign", "step-label", "step-time"]) {
-    const span = document.createElement("span");
-    span.className = part;
-    item.append(span);
-  }
-  text(item.querySelector(".step-label"), label);
-  return item;
 }
 
 /** Why nothing comes, in words; nothing once it does again. */
@@ -167,20 +148,13 @@ function showWaiting(reason) {
   text(line, reason && reason[0].toUpperCase() + reason.slice(1));
 }
 
+// Steps and their times are drawn by the server, which knows how long earlier runs took.
 function showPhase({ index, labels }) {
-  const list = one("stepper");
-  for (let number = list.children.length + 1; number <= labels.length; number += 1) list.append(stepElement(number, labels[number - 1]));
-  for (const item of list.children) {
-    const number = Number(item.dataset.index);
-    item.className = number < index ? "done" : number === index ? "current" : "";
-    item.toggleAttribute("aria-current", number === index);
-    if (number === index) item.setAttribute("aria-current", "step");
-    text(item.querySelector(".step-sign"), number < index ? "✓" : String(number));
-  }
   one("bar").removeAttribute("value");
-  for (const hook of ["progress-text", "progress-rate", "progress-eta"]) text(one(hook), "");
+  text(one("progress-rate"), "");
   text(one("progress-text"), labels[index - 1]);
   document.title = title;
+  refreshHeadSoon();
 }
 
 function showCount(name, value) {
@@ -266,14 +240,10 @@ const LISTENERS = {
     addLog(state === "failed" ? "warning" : "info", error ? `${state}: ${error}` : state, at);
     refreshHeadSoon();
     one("progress").hidden = state === "queued" || record.final.includes(state);
-    if (state !== "running") showPace("", ""); // nothing goes on: what was true of it is not any more
+    if (state !== "running") text(one("progress-rate"), "");
     if (record.final.includes(state)) {
       document.title = `${SIGNS[state] ?? ""} ${state} · ${title}`;
       notice.ended(state);
-      for (const item of one("stepper").children) {
-        if (item.className === "current") item.className = state === "done" ? "done" : "stopped";
-        if (state === "done") text(item.querySelector(".step-sign"), "✓");
-      }
       journal.stop();
     }
   },

@@ -12,7 +12,7 @@ import pytest
 from django.test import Client
 from django.utils.html import escape
 
-from inference.core.events import Progress
+from inference.core.events import PhaseStarted, Progress
 from inference.core.protocols import Json
 from inference.features.learning.inferring.pmevo_page import CURVE_POINTS
 from inference.features.running.runs.kind_presentation import config_lines
@@ -302,10 +302,12 @@ def test_the_list_filters_by_name_state_and_kind(visitor: Client, run: Run):
 
 def test_the_list_shows_progress_with_the_time_left(visitor: Client, run: Run):
     progress = {"phase": "evolution", "done": 30, "total": 60, "unit": "generations", "rate": 1.0, "eta": 90}
-    working(run, progress=progress)
+    working(run, PhaseStarted("evolution", 1, ["Evolve"], 0.0).entry, progress=progress)
+    Run.objects.filter(pk=run.pk).update(busy_seconds=90)
     page = visitor.get("/runs/").content.decode()
     assert "30 of 60" in page
-    assert "1 min 30 s" in page
+    assert "about 1 min 30 s left" in page
+    assert "about 1 min 30 s left" in visitor.get(f"/runs/{run.pk}/").content.decode()
 
 
 def test_the_list_needs_as_many_queries_for_many_runs_as_for_one(

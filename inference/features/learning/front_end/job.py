@@ -77,7 +77,7 @@ def _timed(task: Task, codes: Sequence[FrontEndCode], timer: CodeTimer) -> Readi
         if reporter.due("codes") or len(timed) == len(codes):
             rate = len(timed) / max(reporter.clock() - start, 1e-3)
             left = len(codes) - len(timed)
-            reporter.emit(Progress("front end", len(timed), len(codes), round(rate, 1), "codes", left / rate))
+            reporter.emit(Progress(_STAGE, len(timed), len(codes), round(rate, 1), "codes", left / rate))
     if not any(reading.cycles is not None for reading in timed.values()):
         note = next((reading.note for reading in timed.values()), "the machine gave no result")
         raise JobError(f"no code of {len(codes)} has settled: {note}")

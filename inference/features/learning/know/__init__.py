@@ -2,8 +2,18 @@
 turn.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from inference.features.running.runs.kind_presentation import KindPresentation
-from inference.runs.kinds import Job, Lane, RunKind
+from inference.runs.kinds import Job, Lane, PlannedPart, RunKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from inference.core.protocols import Json
+    from inference.models import Run
 
 
 def _job() -> Job:
@@ -14,9 +24,15 @@ def _job() -> Job:
 
 def _presentation() -> KindPresentation:
     from inference.features.learning.core_model.query import outcomes  # noqa: PLC0415  pages load it
-    from inference.features.learning.know.pages import parts  # noqa: PLC0415  pages load it
+    from inference.features.learning.know.pages import config_lines, parts  # noqa: PLC0415  pages load it
 
-    return KindPresentation(outcomes=outcomes, page=parts)
+    return KindPresentation(words=config_lines, outcomes=outcomes, page=parts)
+
+
+def _parts(config: Json, run: Run | None) -> Sequence[PlannedPart]:
+    from inference.features.learning.know.query import planned_parts  # noqa: PLC0415  pages load it
+
+    return planned_parts(config, run)
 
 
 KINDS = (
@@ -27,6 +43,7 @@ KINDS = (
         summary="Profiling a machine’s core",
         example={"machine": 2, "schemes": "starter"},
         lane=Lane.MEASURING,
+        parts=_parts,
         partial_result=lambda _run: (
             "Finished parts stay, the current part ends with its partial result, and later parts are skipped."
         ),

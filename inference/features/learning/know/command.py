@@ -41,6 +41,11 @@ class Command(RunCommand):
             "--blocks", metavar="SET", default="", help="also the schemes of a set of basic blocks"
         )
         add_request_options(parser, KnowConfig, minutes="time limit in minutes (default: %(default)s)")
+        parser.add_argument(
+            "--measure-again",
+            action="store_true",
+            help="reuse no earlier results, also where schemes, computer and program are the same",
+        )
         parser.add_argument("--name", default="", help="prefix of the names of the run and its parts")
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
@@ -73,7 +78,8 @@ class Command(RunCommand):
     def _submit(self, options: dict[str, Any]) -> Run:
         machine = by_name(Machine, options["machine"])
         chosen = self._select_schemes(machine, options["schemes"], options["blocks"])
-        config = {"machine": machine.pk, "minutes": options["minutes"], **chosen}
+        limits = {"minutes": options["minutes"], "measure_again": options["measure_again"]}
+        config = {"machine": machine.pk, **limits, **chosen}
         return lifecycle.submit("know", config, options["name"])
 
     def _select_schemes(self, machine: Machine, selection: str, blocks: str) -> dict[str, Any]:

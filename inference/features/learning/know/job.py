@@ -16,6 +16,7 @@ from inference.core.events import Event, Log, PhaseStarted, ResultStored
 from inference.core.protocols import Json
 from inference.features.learning.know.query import PartOutcome, part_outcomes, parts_of
 from inference.features.learning.know.request import INFER, STAGES, KnowConfig, KnowStage, read_config
+from inference.features.learning.know.reusing import reusable_runs
 from inference.features.learning.know.selecting import choose_mapping
 from inference.models import LatencySet, Machine, MeasuredFrontEnd, Run, StoredCoreModel
 from inference.runs import lifecycle
@@ -34,10 +35,15 @@ ModelRow = TypeVar("ModelRow", bound=Model)
 
 
 class KnowJob(Job):
-    """See `KnowConfig`. After an interruption, finished parts are not repeated."""
+    """See `KnowConfig`. After an interruption, finished parts are not repeated.
+
+    Parts whose result is there already are reused, see `reusable_runs`.
+    """
 
     def check(self, config: Json) -> Json:
-        return read_config(config).as_json()
+        complete = read_config(config)
+        machine = Machine.objects.select_related("isa").get(pk=complete.machine)
+        return complete.model_copy(update={"reused": reusable_runs(machine, complete)}).as_json()
 
     def default_name(self, config: Json) -> str:
         return result_name(processor_name(config["machine"]), CORE_MODEL)
@@ -66,6 +72,12 @@ def _run_parts(task: Task, machine: Machine, config: KnowConfig, parts: Parts) -
             refused[stage.name] = "stopped before its turn"
             continue
         task.reporter.emit(PhaseStarted(stage.name, index, labels))
+        part = parts_of(task.run).get(stage.name)
+        if part is not None and part.part_of_id != task.run.pk:
+            text = f"{stage.label}: reused from {part.name}, measured {part.finished:%Y-%m-%d %H:%M} UTC"
+            task.reporter.emit(Log("info", text))
+            _update_core_model(task.run, machine)
+            continue
         try:
             submitted = partial(_submit, task.run, machine, config, stage)
             part, stopped = _run_part(task, stage, parts, submitted, 60 * config.minutes * stage.ends_by)
@@ -88,7 +100,11 @@ def _run_part(
         ends_by: Seconds of work of all parts together after which the part must end.
     """
     parts_by_stage = parts_of(task.run)
-    elapsed = sum(part.busy_seconds for name, part in parts_by_stage.items() if name != stage.name)
+    elapsed = sum(
+        part.busy_seconds
+        for name, part in parts_by_stage.items()
+        if name != stage.name and part.part_of_id == task.run.pk
+    )
     if stage.name not in parts_by_stage and elapsed >= ends_by:
         raise ConfigError("not started: earlier parts took all the time")
     try:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -11,8 +12,10 @@ from django.urls import path
 from inference.core.protocols import Json
 from inference.features.learning.know.query import part_outcomes
 from inference.features.learning.know.request import MAX_INFERRED, KnowConfig
+from inference.features.learning.know.reusing import MAX_AGE_DAYS, reusable_runs
 from inference.features.learning.latencies.query import CHAINS_PER_SCHEME, IDIOMS_PER_SCHEME
 from inference.features.machines.measure.form import (
+    EXAMPLES,
     SELECTION_WORDS,
     MeasuringForm,
     MeasuringPlan,
@@ -22,16 +25,16 @@ from inference.features.machines.measure.form import (
     selection_field,
 )
 from inference.features.machines.measure.request import Effort, estimate_effort
+from inference.features.running.runs.kind_presentation import DescriptionItem, links, schemes_text
 from inference.features.running.runs.record import RunRecord
 from inference.isa.scheme import NOT_IN_A_BODY
 from inference.models import Machine, Run, StoredCoreModel
-from inference.runs.machines.facts import estimated_seconds, seconds_per_unit
+from inference.runs.estimates import Estimate, estimate
+from inference.web.listed_mappings import best_score
 from inference.web.request_fields import RequestField
 
 EXPLAINED_PER_SCHEME = 12
 """Approximate number of experiments that explain a scheme."""
-_EVOLUTION_SECONDS = 60.0
-_ESTIMATE_NOTE = "Estimated from earlier runs on this computer."
 
 
 _DEFAULT_FIRST = {
@@ -54,6 +57,11 @@ class KnowForm(MeasuringForm):
     minutes = RequestField(
         help_text="Approximate limit. Explaining µops ends early, with a partial result, for other parts."
     )
+    measure_again = RequestField(
+        label="Measure everything again",
+        help_text=f"Otherwise, results of the last {MAX_AGE_DAYS} days are reused where schemes, microcode, "
+        "program, agent and level of noise are the same.",
+    )
 
 
 def know(request: HttpRequest, pk: int) -> HttpResponse:
@@ -62,36 +70,53 @@ def know(request: HttpRequest, pk: int) -> HttpResponse:
 
 def parts(_request: HttpRequest, run: Run, _record: RunRecord) -> dict[str, Any]:
     model = StoredCoreModel.objects.filter(run=run).select_related("mapping").first()
-    return {"parts": part_outcomes(run), "ended": run.state in Run.FINAL, "core_model": model}
+    best = None if model is None or model.mapping is None else best_score(model.mapping)
+    judgement = None if best is None else best.judgement
+    outcomes = part_outcomes(run)
+    context = {
+        "parts": outcomes,
+        "part_results": [outcome for outcome in outcomes if outcome.result_name or outcome.error],
+        "core_model": model,
+    }
+    return context | ({"judgement": judgement} if run.state in Run.FINAL else {})
 
 
-def _plan(machine: Machine, form: KnowForm) -> MeasuringPlan | None:
+@dataclass(frozen=True)
+class ProfilePlan(MeasuringPlan):
+    """The plan of a profile, with the time of each part: `whole`."""
+
+    whole: Estimate | None = None
+
+
+def config_lines(run: Run) -> Iterator[DescriptionItem]:
+    """The description of a profile, item by item."""
+    config = KnowConfig.from_stored(run.config)
+    yield DescriptionItem("Machine", links=links(Machine, "machine", [config.machine]))
+    yield DescriptionItem("Instruction set", config.isa)
+    yield DescriptionItem("Schemes", schemes_text(run.config))
+    yield DescriptionItem("Time limit", f"{config.minutes} min")
+    yield DescriptionItem("Reused", links=links(Run, "run", [*config.reused.values()]))
+    if config.measure_again:
+        yield DescriptionItem("Earlier results", "measured again", changed=True)
+
+
+def _plan(machine: Machine, form: KnowForm) -> ProfilePlan | None:
     """The plan of a valid form, else None; a search without matches becomes an error of its field."""
     if not form.is_valid():
         return None
     texts = chosen_schemes(form, machine)
     if not texts:
         return None
-    minutes = form.cleaned_data["minutes"] or KnowConfig.default_of("minutes")
-    config: Json = {"machine": machine.pk, "minutes": minutes, **schemes_config(form, texts)}
-    inferred = min(len(texts), MAX_INFERRED)
-    pairs = estimate_effort(machine, inferred, "pairs").experiments
-    explained = EXPLAINED_PER_SCHEME * len(texts)
+    config: Json = {"machine": machine.pk, **form.stated(), **schemes_config(form, texts)}
+    config |= {"reused": reusable_runs(machine, KnowConfig.read(config))}
+    whole = estimate("know", config)
+    pairs = estimate_effort(machine, min(len(texts), MAX_INFERRED), "pairs").experiments
     chained = len(chosen_schemes(form, machine, chained=True))
     chains = round((CHAINS_PER_SCHEME + IDIOMS_PER_SCHEME) * chained)
-    # By the rate of earlier runs of each part, else by its number of experiments.
-    rate = seconds_per_unit(machine, "infer", "schemes", algorithm="pmevo")
-    explain_rate = seconds_per_unit(machine, "infer", "schemes", algorithm="explain")
-    latency_rate = seconds_per_unit(machine, "latencies", "schemes")
-    seconds = (
-        (estimated_seconds(pairs, machine) + _EVOLUTION_SECONDS if rate is None else rate * inferred)
-        + (estimated_seconds(explained, machine) if explain_rate is None else explain_rate * len(texts))
-        + (estimated_seconds(chains, machine) if latency_rate is None else latency_rate * chained)
-    )
-    needed = min(seconds, 60.0 * minutes)
-    plan = MeasuringPlan.of(machine, config, texts, Effort(pairs + explained + chains, needed))
-    from_history = any(share is not None for share in (rate, explain_rate, latency_rate))
-    return replace(plan, note=_ESTIMATE_NOTE) if from_history else plan
+    seconds = 0.0 if whole.time.total is None else whole.time.total.likely
+    effort = Effort(pairs + EXPLAINED_PER_SCHEME * len(texts) + chains, seconds)
+    examples = tuple(text for _, text in texts[:EXAMPLES])
+    return ProfilePlan(config, len(texts), examples, effort, whole.reason, whole)
 
 
 urlpatterns = [path("machines/<int:pk>/know/", know, name="know")]

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inference.core.protocols import Json
-from inference.features.learning.know.request import STAGES
-from inference.models import Run
+from inference.features.learning.know.request import STAGES, KnowConfig, KnowStage
+from inference.models import Machine, Run
+from inference.runs.errors import RunsError
+from inference.runs.kinds import PlannedPart, job
 
 
 @dataclass(frozen=True)
 class PartOutcome:
     """A part of a profile.
 
-    `run` is None before its turn. `result_name` is that of its result, "" without one; `error` why it failed;
-    `set_names` the names of the experiment sets of a failed part.
+    `run` is None before its turn; that of an earlier profile where its result `is_reused`. `result_name` is
+    that of its result, "" without one; `error` why it failed; `set_names` the names of the experiment sets of
+    a failed part.
     """
 
     name: str
@@ -25,6 +28,7 @@ class PartOutcome:
     url: str
     error: str
     set_names: tuple[str, ...]
+    is_reused: bool = False
 
     def as_json(self) -> Json:
         return {
@@ -36,22 +40,66 @@ class PartOutcome:
             "url": self.url,
             "error": self.error,
             "kept": list(self.set_names),
+            "reused": self.is_reused,
         }
 
 
 def parts_of(run: Run) -> dict[str, Run]:
-    """{stage: its run}, for the stages that have started."""
+    """{stage: its run}, for the stages that have started; earlier runs take the place of reused stages."""
     parts = list(run.parts.order_by("pk"))
-    candidates = ((stage.name, next(filter(stage.is_done_by, parts), None)) for stage in STAGES)
+    places = _reused_runs(run.config)
+    candidates = (
+        (stage.name, places.get(stage.name) or next(filter(stage.is_done_by, parts), None))
+        for stage in STAGES
+    )
     return {name: part for name, part in candidates if part is not None}
+
+
+def _reused_runs(config: Json) -> dict[str, Run]:
+    """{stage: earlier run that takes its place}, without deleted ones."""
+    ids = config.get("reused", {})
+    rows = Run.objects.filter(state=Run.State.DONE).in_bulk(ids.values()) if ids else {}
+    return {stage: rows[pk] for stage, pk in ids.items() if pk in rows}
+
+
+def planned_parts(config: Json, run: Run | None) -> list[PlannedPart]:
+    """The parts of a profile with this description; [] where its machine is deleted."""
+    profile = KnowConfig.from_stored(config)
+    machine = Machine.objects.select_related("isa").filter(pk=profile.machine).first()
+    if machine is None:
+        return []
+    begun = _reused_runs(config) if run is None or run.pk is None else parts_of(run)
+    return [
+        PlannedPart(
+            stage.label,
+            stage.kind,
+            complete_config(machine, profile, stage),
+            60 * profile.minutes * stage.ends_by,
+            begun.get(stage.name),
+            stage.name in profile.reused and stage.name in begun,
+        )
+        for stage in STAGES
+    ]
+
+
+def complete_config(machine: Machine, profile: KnowConfig, stage: KnowStage) -> Json:
+    """The description of a stage's run, completed with defaults unless something prevents that run."""
+    config = stage.config_of(machine, profile)
+    try:
+        return config if stage.completes else job(stage.kind).check(config)
+    except RunsError:
+        return config
 
 
 def part_outcomes(run: Run, refused: Mapping[str, str] | None = None) -> list[PartOutcome]:
     """The outcomes of all stages in order. `refused`: {stage: why it could not start}."""
     parts = parts_of(run)
     return [
-        _outcome(stage.name, stage.label, parts.get(stage.name), (refused or {}).get(stage.name, ""))
-        for stage in STAGES
+        replace(
+            _outcome(stage.name, stage.label, part, (refused or {}).get(stage.name, "")),
+            is_reused=part is not None and part.part_of_id != run.pk,
+        )
+        for stage, part in ((stage, parts.get(stage.name)) for stage in STAGES)
     ]
 
 

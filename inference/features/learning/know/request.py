@@ -12,9 +12,12 @@ from inference.features.learning.inferring.request import starter_inference
 from inference.models import Machine, Run
 from inference.models.scheme_search import NAMED_SELECTIONS, latency_schemes
 from inference.runs.machines.facts import read_block_machine
-from inference.runs.request import RunRequest, Schemes
+from inference.runs.request import RowId, RunRequest, Schemes
 
 HOUR, MIN_MINUTES, MAX_MINUTES = 60, 10, 10_000
+
+SCHEDULER_SECONDS = 60
+"""Time limit of the search for a scheduler, without its measurements."""
 
 MAX_INFERRED = 60
 """Number of sampled schemes for the inference from pairs, whose number grows quadratically."""
@@ -25,7 +28,8 @@ class KnowConfig(RunRequest):
 
     `machine`: id. `schemes` is a selection by word or a list of scheme ids, `scheme_filter` the search text
     of that list. `isa` is the machine's. `minutes`: time limit; parts that can end early are stopped in time
-    for later ones.
+    for later ones. `measure_again`: no earlier results are reused. `reused`, filled in when a run is
+    submitted: {stage: id of the run whose result takes the place of a part}.
     """
 
     noun = "a profile of a core"
@@ -34,6 +38,8 @@ class KnowConfig(RunRequest):
     schemes: Schemes = "starter"
     scheme_filter: str = ""
     minutes: int = Field(HOUR, ge=MIN_MINUTES, le=MAX_MINUTES)
+    measure_again: bool = False
+    reused: dict[str, RowId] = Field(default_factory=dict)
 
 
 def read_config(config_json: Json) -> KnowConfig:
@@ -86,6 +92,10 @@ def _machine_config(machine: Machine, _config: KnowConfig) -> Json:
     return {"machine": machine.pk}
 
 
+def _scheduler(machine: Machine, _config: KnowConfig) -> Json:
+    return {"machine": machine.pk, "seconds": SCHEDULER_SECONDS}
+
+
 def _schemes(config: KnowConfig) -> Json:
     return {"schemes": config.schemes, "scheme_filter": config.scheme_filter}
 
@@ -96,7 +106,7 @@ STAGES = (
     KnowStage("front_end", "Front end", "front-end", "", _machine_config),
     KnowStage("ports", "Ports and slots", INFER, "pmevo", _ports),
     KnowStage("explained", "Explained µops", INFER, "explain", _explain, ends_by=0.75),
-    KnowStage("scheduler", "Scheduler", "scheduler", "", _machine_config, completes=True),
+    KnowStage("scheduler", "Scheduler", "scheduler", "", _scheduler, completes=True),
 )
 """In order. Latencies and front end come first because the inference of ports needs them to tell lost cycles
 from µops; each stage is useful even if later ones fail.

@@ -53,18 +53,21 @@ class CoreParts:
 
     They are judged on mixes that the parts' runs measure for judging only. A seed chooses these mixes before
     the first search begins. Experiments that any run on this machine has measured for another purpose are
-    excluded, because a mapping may have been trained on them.
+    excluded, because a mapping may have been trained on them. `reused`: runs that took the place of parts.
     """
 
     run: Run
     machine: Machine
     rows: Mapping[str, PortMapping]
+    reused: Sequence[Run] = ()
 
     @cached_property
     def sets(self) -> list[ExperimentSet]:
         """The sets of mixes that the parts measured for judging."""
         return list(
-            ExperimentSet.objects.filter(run__in=self.run.parts.all(), source=JUDGING_MIXES).order_by("pk")
+            ExperimentSet.objects.filter(
+                run__in=[*self.run.parts.all(), *self.reused], source=JUDGING_MIXES
+            ).order_by("pk")
         )
 
     @cached_property
@@ -129,8 +132,14 @@ class CoreParts:
 
     @cached_property
     def _with_witnesses(self) -> str | None:
-        """The part with witnesses: a joined mapping uses its port names, to which the witnesses refer."""
-        return next((label for label, row in self.rows.items() if row.characterisations.exists()), None)
+        """The part with the most characterisations, the newest of equal ones; None without any.
+
+        A joined mapping uses its port names, to which the witnesses refer.
+        """
+        # The earlier core model comes first, and may have characterised a few schemes of a smaller selection.
+        counts = {label: row.characterisations.count() for label, row in reversed(self.rows.items())}
+        label = max(counts, key=counts.__getitem__, default=None)
+        return label if label is not None and counts[label] else None
 
     def _store(self, value: MappingValue, base: str, results: Sequence[ComparedResult]) -> PortMapping:
         row = store_result(
@@ -184,7 +193,7 @@ def core_parts(run: Run, machine: Machine, stages: Sequence[tuple[str, Run]]) ->
         row = PortMapping.objects.filter(run=part).order_by("pk").last()
         if row is not None:
             rows[label] = row
-    return CoreParts(run, machine, rows)
+    return CoreParts(run, machine, rows, [part for _, part in stages if part.part_of_id != run.pk])
 
 
 def choose_mapping(run: Run, machine: Machine, stages: Sequence[tuple[str, Run]]) -> MappingChoice:

@@ -115,7 +115,7 @@ class _Progress:
             return
         rate = done / max(self._reporter.clock() - self._began, 1e-3)
         self._reporter.emit(
-            Progress("latencies", done, total, round(rate, 1), "chains", (total - done) / rate)
+            Progress(_STAGES[-1], done, total, round(rate, 1), "chains", (total - done) / rate)
         )
 
 

@@ -39,6 +39,7 @@ from inference.measuring.proxies import StoreBackedMeasurer
 from inference.measuring.remote import RemoteMeasurer
 from inference.models import ExperimentSet, Machine, StoredCoreModel
 from inference.runs.errors import ConfigError, JobError
+from inference.runs.estimates import LIMIT_SECONDS
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.machines.blocks import open_block_measurer
 from inference.runs.machines.facts import read_machine
@@ -236,10 +237,8 @@ def _infer(
     def progress(tried: int, error: float) -> None:
         elapsed = reporter.clock() - start
         if reporter.due("policies"):
-            rate = round(tried / max(elapsed, 1e-3), 1)
-            left = max(config.seconds - elapsed, 0.0)
             done = min(int(elapsed), config.seconds)
-            reporter.emit(Progress(_SEARCH, done, config.seconds, rate, "policies", left))
+            reporter.emit(Progress(_SEARCH, done, config.seconds, 0.0, LIMIT_SECONDS, None))
         if reporter.due("closest", _LOG_INTERVAL):
             text = f"{tried} policies simulated; the closest is {error:.1%} off"
             task.reporter.emit(Log("info", text))

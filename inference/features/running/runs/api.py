@@ -18,6 +18,7 @@ from inference.features.running.runs.query import RUN_COLUMNS, runs
 from inference.formats.problems import ExchangeError
 from inference.models import Run
 from inference.runs import lifecycle, webhooks
+from inference.runs.estimates import plan_of
 from inference.runs.kinds import RUN_KINDS, ahead_of, job
 from inference.runs.webhook_address import URL_LIMIT
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
@@ -65,6 +66,37 @@ class WebhookOut(Schema):
     error: str = Field(description="Why the last attempt failed.", examples=[""])
 
 
+class RunStepOut(Schema):
+    """A step of a run. Times are seconds of work."""
+
+    label: str = Field(examples=["Latencies"])
+    state: str = Field(description="done, current, stopped or later", examples=["current"])
+    seconds: float | None = Field(description="Time spent; null before its turn.", examples=[41.5])
+    expected: float | None = Field(description="Time of the complete step in earlier runs.", examples=[112.6])
+    left: float | None = Field(description="Time that it still takes.", examples=[71.0])
+    run: int | None = Field(description="The run that this step is, of runs with parts.", examples=[18])
+    reused: bool = Field(description="Whether an earlier run takes its place.", examples=[False])
+
+
+class RunPlanOut(Schema):
+    """The steps of a run, and how long it still takes: seconds, null where that cannot be estimated."""
+
+    left: float | None = Field(description="Likely time until the run ends.", examples=[755.0])
+    least: float | None = Field(description="It rarely takes less.", examples=[580.0])
+    most: float | None = Field(description="It rarely takes more.", examples=[980.0])
+    basis: str = Field(
+        description="alike (such runs on this computer), scaled (other ones), reference (another computer), "
+        "or nothing",
+        examples=["alike"],
+    )
+    runs: int = Field(description="Number of earlier runs that the estimate rests on.", examples=[1])
+    slowdown: float = Field(
+        description="Time so far, relative to earlier runs on this computer.", examples=[1.0]
+    )
+    reason: str = Field(examples=["As the last such run on this computer took."])
+    steps: list[RunStepOut]
+
+
 class RunInFull(RunOut):
     """A run with its complete configuration, from which it can be repeated."""
 
@@ -72,6 +104,7 @@ class RunInFull(RunOut):
     forked_from: Ref | None
     ahead: list[Ref] = Field(description="What the run waits for.")
     events: int = Field(description="Number of the run's last event.", examples=[120])
+    plan: RunPlanOut
     webhooks: list[WebhookOut]
 
 
@@ -93,6 +126,12 @@ class Described(Input):
     config: dict[str, Any] = Field(
         description="Configuration of this kind of run (docs/api.md); absent fields have defaults."
     )
+
+
+class CheckedRun(Described):
+    """A complete configuration, and how long such a run takes."""
+
+    plan: RunPlanOut
 
 
 class NewRun(Described):
@@ -163,10 +202,17 @@ def start_run(request: HttpRequest, data: NewRun) -> Any:
     return Status(201, run_in_full(run))
 
 
-@router.post("/runs/check", response=Described, auth=read_access)
+@router.post("/runs/check", response=CheckedRun, auth=read_access)
 def check_run(request: HttpRequest, data: Described) -> Any:
-    """Complete a configuration with defaults, or report what is invalid, without starting it."""
-    return {"kind": data.kind, "config": job(data.kind).check(data.config)}
+    """Complete a configuration with defaults and estimate its time, or report what is invalid, without
+    starting it.
+    """
+    config = job(data.kind).check(data.config)
+    return {
+        "kind": data.kind,
+        "config": config,
+        "plan": plan_of(Run(kind=data.kind, config=config)).as_json(),
+    }
 
 
 # After `/runs/check`: routes match in order, and `check` is no number of a run.
@@ -258,6 +304,7 @@ def run_in_full(row: Run) -> dict[str, Any]:
         "forked_from": ref(row.forked_from),
         "ahead": [ref(run) for run in ahead_of(row)],
         "events": row.next_seq - 1,
+        "plan": plan_of(row).as_json(),
         "webhooks": _webhooks(row),
     }
 

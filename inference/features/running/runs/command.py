@@ -16,9 +16,11 @@ from inference.features.running.runs.kind_presentation import config_lines, outc
 from inference.features.running.runs.query import runs
 from inference.models import Run
 from inference.runs import lifecycle
+from inference.runs.estimates import plan_of
 from inference.runs.kinds import label_of
 from inference.web.api.shapes import run_json
 from inference.web.data_command import DataCommand
+from inference.web.presentation import plan_lines
 
 LISTED = 20
 LIST, SHOW = "list", "show"
@@ -89,6 +91,7 @@ def _details(run: Run) -> list[str]:
         # A stage that has just begun has no counts yet.
         counted = Progress.read(run.progress).line().strip() if "done" in run.progress else "begun"
         items.append(("Progress", f"{stage}: {counted}"))
+    items += [("Step", line) for line in plan_lines(plan_of(run))]
     outcome = outcomes_of([run]).get(run.pk)
     if outcome is not None:
         items.append(("Result", f"{outcome.name}, {outcome.url}"))

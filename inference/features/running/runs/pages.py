@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 
 from django.contrib import messages
@@ -11,6 +11,7 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
+from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from inference.core.protocols import Json
@@ -19,6 +20,7 @@ from inference.features.running.runs.kind_presentation import config_lines, outc
 from inference.features.running.runs.query import (
     RUN_COLUMNS,
     failure_of,
+    judgement_of,
     partial_outcomes,
     result_if_stopped,
     waiting_of,
@@ -38,6 +40,7 @@ from inference.models import ExperimentSet, Run, Upload
 from inference.models.run import UNDECIDED
 from inference.runs import lifecycle
 from inference.runs.errors import RunsError, RunStateError
+from inference.runs.estimates import plan_of
 from inference.runs.events import HeatMapEvent
 from inference.runs.kinds import RUN_KINDS, label_of
 from inference.runs.leases import busy_seconds
@@ -58,7 +61,16 @@ def runs(request: HttpRequest) -> HttpResponse:
     def context(page: Page[Run]) -> Json:
         outcomes = outcomes_of(page.rows)
         return {
-            "rows": [(row, outcomes.get(row.pk), busy_seconds(row)) for row in page.rows],
+            "rows": [
+                {
+                    "run": row,
+                    "outcome": outcomes.get(row.pk),
+                    "busy": busy_seconds(row),
+                    "plan": plan_of(row) if row.state == Run.State.RUNNING else None,
+                    "judgement": judgement_of(row),
+                }
+                for row in page.rows
+            ],
             "state": state,
             "kind": kind,
             "states": Run.State.choices,
@@ -78,6 +90,7 @@ def runs(request: HttpRequest) -> HttpResponse:
 def run(request: HttpRequest, pk: int) -> HttpResponse:
     row = get_object_or_404(Run, pk=pk)
     record = record_of(row)
+    plan = plan_of(row)
     lines = config_lines(row)
     kind = RUN_KINDS.get(row.kind)
     presentation = presentation_of(row.kind)
@@ -90,6 +103,9 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
             "outcome": outcomes_of([row]).get(row.pk),
             "upload": _pending_upload(row),
             "record": record,
+            "plan": plan,
+            "ends": None if plan.left is None else timezone.now() + timedelta(seconds=plan.left.likely),
+            "judgement": judgement_of(row),
             "busy": busy_seconds(row),
             "webhooks": visible_webhooks(row),
             "waiting": waiting_of(row),

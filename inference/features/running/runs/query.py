@@ -10,6 +10,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 
+from inference.core.judging.accuracy import AccuracyJudgement, scores_judgement
+from inference.core.metrics import Scores
 from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.features.running.runs.record import RunRecord
 from inference.models import PortMapping, Run
@@ -96,6 +98,19 @@ def partial_outcomes(run: Run) -> list[RunOutcome]:
         for part in run.parts.filter(state=Run.State.DONE).order_by("pk")
     ]
     return [*sets, *parts]
+
+
+def judgement_of(run: Run) -> AccuracyJudgement | None:
+    """The verdict on the mapping that a run has inferred, by what it held out; None without that."""
+    scores = run.result.get("held_out") if run.state == Run.State.DONE else None
+    if not scores or scores.get("mape") is None:
+        return None
+    mixes = run.config.get("mixes") if run.config.get("evaluate") is None else None
+    return scores_judgement(
+        Scores(scores["n"], scores["mape"], scores.get("pearson"), scores.get("kendall")),
+        "held-out experiments",
+        min(scores["n"] / mixes, 1.0) if mixes else 1.0,
+    )
 
 
 def result_if_stopped(run: Run) -> str:

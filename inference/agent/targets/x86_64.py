@@ -180,6 +180,7 @@ _FOUR_ALUS = {"additions": 1 / 4, "multiplications": 1.0, "loads": 1 / 2, "vecto
 _ZEN = {"additions": 1 / 4, "multiplications": 2.0, "loads": 1 / 2, "vector multiplications": 1.0}
 _THREE_LOADS = {**_FOUR_ALUS, "loads": 1 / 3}
 _GOLDEN_COVE = {**_THREE_LOADS, "additions": 1 / 5}
+_ZEN_5 = {"additions": 1 / 6, "multiplications": 1 / 3, "loads": 1 / 4, "vector multiplications": 1 / 2}
 _SANDY_BRIDGE = {**_FOUR_ALUS, "additions": 1 / 3, "vector multiplications": 1.0}
 
 _FAMILIES: tuple[tuple[str, int, range | tuple[int, ...], Mapping[str, float]], ...] = (
@@ -191,6 +192,7 @@ _FAMILIES: tuple[tuple[str, int, range | tuple[int, ...], Mapping[str, float]], 
     ("AuthenticAMD", 23, range(0x30), _ZEN),
     ("AuthenticAMD", 23, range(0x30, 0x100), _FOUR_ALUS),  # Zen 2
     ("AuthenticAMD", 25, range(0x100), _THREE_LOADS),  # Zen 3 and Zen 4
+    ("AuthenticAMD", 26, range(0x100), _ZEN_5),
 )
 
 

@@ -23,6 +23,7 @@ from inference.core.tables import Bools, Floats
 
 MAX_QUARTILE_DISTANCE = 3.0
 """Interquartile ranges above the third quartile beyond which Tukey calls a value far out."""
+
 USUAL_SPREAD = 0.03
 """Share of the smaller reading by which two readings of an item may differ without being set aside."""
 
@@ -96,12 +97,16 @@ _ORDER = tuple(Grade)
 
 MIN_ITEMS = 20
 """Number of items below which a mean error is not meaningful."""
+
 _MAPE = {Grade.GOOD: (5.0, 1.5), Grade.USABLE: (15.0, 3.0), Grade.DOUBTFUL: (50.0, 5.0)}
 """Largest MAPE of a grade: per cent, or times the error of repeated measurements where that is more."""
+
 _KENDALL = {Grade.GOOD: 0.8, Grade.USABLE: 0.6, Grade.DOUBTFUL: 0.2}
 """Smallest τ of a grade, as a share of the τ of repeated measurements."""
+
 _COVERAGE = {Grade.GOOD: 0.75, Grade.USABLE: 0.5, Grade.DOUBTFUL: 0.0}
 """Smallest share of the items with a prediction for a grade."""
+
 _MIN_COMMON_SHARE = 0.5
 """Share of a predictor's items that a tool has to predict to be compared with it."""
 

@@ -129,9 +129,24 @@ def test_what_speaks_against_it_comes_first(machine: Machine) -> None:
     )
 
 
-def test_known_answers_are_read_with_their_expected_times(machine: Machine) -> None:
-    machine.facts = {"checks": {"additions": [0.26, 0.25], "loads": [0.5, None], "odd": "text"}}
+def test_known_answers_are_read_with_their_documented_times(machine: Machine) -> None:
+    checks = {"additions": [0.26, 0.2], "unknown": [0.5, 0.5], "odd": "text"}
+    machine.isa.name = "x86-64"
+    machine.facts = {"checks": checks, "vendor": "AuthenticAMD", "family": 25, "model": 0x11}
     first, second = known_answers(machine)
     assert first.off_percent == pytest.approx(4)
-    assert second == KnownAnswer("loads", 0.5, None)
+    assert second == KnownAnswer("unknown", 0.5, None)
     assert second.off_percent is None
+
+
+def test_an_undocumented_core_has_no_expected_times(machine: Machine) -> None:
+    machine.isa.name = "x86-64"
+    machine.facts = {"checks": {"additions": [0.167, 0.2]}, "vendor": "GenuineIntel", "family": 6, "model": 1}
+    assert known_answers(machine) == [KnownAnswer("additions", 0.167, None)]
+
+
+def test_additions_take_a_sixth_of_a_cycle_on_six_alus(machine: Machine) -> None:
+    zen_5 = {"vendor": "AuthenticAMD", "family": 26, "model": 2}
+    machine.isa.name = "x86-64"
+    machine.facts = {"checks": {"additions": [0.1667, 0.2]}, **zen_5}
+    assert known_answers(machine)[0].expected == pytest.approx(1 / 6)

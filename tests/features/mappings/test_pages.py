@@ -11,7 +11,7 @@ from django.test import Client
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.protocols import Json
-from inference.models import ExperimentSet, PortMapping, Run
+from inference.models import ExperimentSet, Machine, PortMapping, Run
 from inference.runs.lifecycle import submit
 from inference.storage.evaluations import evaluate, held_out_of
 from inference.storage.mappings import load_mapping, store_mapping
@@ -128,10 +128,22 @@ def test_measured_singletons_can_be_those_of_one_set(
 ):
     other = ExperimentSet.objects.create(name="other", isa=mapping.isa, origin="upload")
     store_measurements(other, [Measured(Experiment.of([ADD]), 0.35)])
-    both = {row.text: row.measured for row in schemes(visitor, mapping)}
-    one = {row.text: row.measured for row in schemes(visitor, mapping, f"&set={other.pk}")}
-    assert both[ADD] == pytest.approx(0.3)
-    assert one[ADD] == 0.35
+    usual = {row.text: row.measured for row in schemes(visitor, mapping)}
+    one = {row.text: row.measured for row in schemes(visitor, mapping, f"&set={experiment_set.pk}")}
+    assert usual[ADD] == 0.35  # the newest set, and no median over sets of several CPUs
+    assert one[ADD] == 0.25
+
+
+def test_a_mapping_is_compared_with_the_sets_of_its_machine_alone(
+    visitor: Client, mapping: PortMapping, experiment_set: ExperimentSet
+):
+    machine = Machine.objects.create(name="own", isa=mapping.isa, kind="agent")
+    PortMapping.objects.filter(pk=mapping.pk).update(machine=machine)
+    own = ExperimentSet.objects.create(name="own", isa=mapping.isa, origin="run", machine=machine)
+    newer = ExperimentSet.objects.create(name="newer", isa=mapping.isa, origin="upload")
+    for dataset, cycles in ((own, 0.3), (newer, 0.7)):
+        store_measurements(dataset, [Measured(Experiment.of([ADD]), cycles)])
+    assert {row.text: row.measured for row in schemes(visitor, mapping)}[ADD] == 0.3
 
 
 def test_the_accuracy_shows_the_heat_map_and_the_largest_errors_first(

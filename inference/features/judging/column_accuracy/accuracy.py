@@ -15,7 +15,7 @@ from inference.core.judging.sheet import AnswerSheet
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import codes_of
 from inference.features.judging.engine.gate import select_columns
-from inference.features.judging.engine.item_answers import NO_COLUMN_ANSWER, column_answers
+from inference.features.judging.engine.item_answers import NO_COLUMN_ANSWER, answers_of_columns
 from inference.figures.heatmap import heat_map
 from inference.formats.accuracy_baseline import AccuracyBaseline, BaselineColumn, digest_of_blocks
 from inference.models import BasicBlockSet, BlockColumn, Run
@@ -53,7 +53,7 @@ def accuracy_of(block_set: BasicBlockSet, reference: BlockColumn) -> Json:
     (MAPE weighted by the blocks' weights), and the numbers of blocks that it `answered` and `failed`.
     """
     columns = list(block_set.columns.exclude(pk=reference.pk).order_by("position"))
-    answers = [column_answers(column, block_set.size) for column in columns]
+    answers = answers_of_columns(columns, block_set.size)
     sheet = AnswerSheet(block_items(block_set), cycles_of(reference, block_set.size), answers)
     return accuracy_of_sheet(sheet, reference.pk, [(column.pk, column.name) for column in columns])
 

@@ -63,25 +63,30 @@ FULL_BAR = 50.0
 
 @dataclass(frozen=True)
 class JudgedColumn:
-    """A column with its scores against the reference; `bar`: its length in per cent."""
+    """A column with its scores against the reference; `bar`: its length in per cent.
+
+    `judgement`: None for one that measures again, which no prediction can be nearer than.
+    """
 
     name: str
     scores: Scores
-    judgement: AccuracyJudgement
+    judgement: AccuracyJudgement | None
 
     @property
     def bar(self) -> float:
         return 0.0 if self.scores.mape is None else min(100.0, 100 * self.scores.mape / FULL_BAR)
 
 
-def judged_columns(accuracy: Json) -> list[JudgedColumn]:
-    """The columns of a result of `accuracy_of`, the best first."""
-    columns = []
+def judged_columns(accuracy: Json, columns: Sequence[BlockColumn]) -> list[JudgedColumn]:
+    """The columns of a result of `accuracy_of`, the best first; last, those that measure again."""
+    measuring = {column.pk for column in columns if is_measured(column)}
+    judged = []
     for column in accuracy["columns"]:
         scores = Scores(**column["scores"])
         coverage = scores.n / accuracy["numbers"] if accuracy["numbers"] else 0.0
-        columns.append(JudgedColumn(column["name"], scores, scores_judgement(scores, "blocks", coverage)))
-    return sorted(columns, key=lambda column: grade_order(column.judgement, column.scores.mape))
+        judgement = None if column["column"] in measuring else scores_judgement(scores, "blocks", coverage)
+        judged.append(JudgedColumn(column["name"], scores, judgement))
+    return sorted(judged, key=lambda column: grade_order(column.judgement, column.scores.mape))
 
 
 def top_context(_request: HttpRequest, subject: BlockSetView) -> dict[str, Any] | None:
@@ -92,13 +97,13 @@ def top_context(_request: HttpRequest, subject: BlockSetView) -> dict[str, Any] 
     accuracy = known_accuracy(subject.row, subject.columns, reference).accuracy
     if accuracy is None or not accuracy["numbers"]:
         return None
-    judged = judged_columns(accuracy)
+    judged = judged_columns(accuracy, subject.columns)
     return {
         "reference": reference,
         "numbers": accuracy["numbers"],
         "judged": judged,
         "is_measured": is_measured(reference),
-        "summary": verdict_summary([column.judgement for column in judged], "column"),
+        "summary": verdict_summary([column.judgement for column in judged if column.judgement], "predictor"),
         "full": round(FULL_BAR),
     }
 

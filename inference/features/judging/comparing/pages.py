@@ -40,7 +40,7 @@ from inference.features.judging.comparing.tables import (
 )
 from inference.features.judging.engine.tables import LinkedNumber, LinkedText, number, page_cells
 from inference.features.learning.explained.query import contradictions
-from inference.features.library.experiments.query import measured_singletons
+from inference.features.library.experiments.query import comparable_sets, measured_singletons
 from inference.features.library.mappings.query import comparable, summary
 from inference.figures.heatmap import heat_map
 from inference.figures.svg import heat_map_drawing
@@ -179,7 +179,7 @@ def _deviation(request: HttpRequest, row: PortMapping, other: Model) -> dict[str
 def _page_table(row: PortMapping, other: Model, schemes: Sequence[ComparedScheme]) -> PublishedTable:
     """The table of some schemes, with links, remarks on their differences, and measurements."""
     texts = [scheme.scheme for scheme in schemes]
-    ids, singletons = ids_of_schemes(row.isa_id, texts), measured_singletons(row.isa)
+    ids, singletons = ids_of_schemes(row.isa_id, texts), measured_singletons(row.isa, comparable_sets(row)[1])
     if isinstance(other, ResourceMapping):
         table = schemes_table(schemes, row.ports, described_loads(other, texts))
         remarks: Mapping[str, LinkedText] = {}

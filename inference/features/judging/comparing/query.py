@@ -28,7 +28,11 @@ from inference.core.protocols import Json
 from inference.core.resources import MAX_RESOURCES, Conversion, TooManyResourcesError, from_port_mapping
 from inference.core.resources import ResourceMapping as Resources
 from inference.core.throughput import inverse_throughput
-from inference.features.library.experiments.query import measured_row, settled_cycles
+from inference.features.library.experiments.query import (
+    SettledTimes,
+    measured_row,
+    measurements_with_machines,
+)
 from inference.features.library.mappings.query import comparison_of, require_same_isa
 from inference.models import ExperimentSet, Measurement, PortMapping, ResourceMapping
 from inference.models.scheme_search import matching_texts
@@ -146,7 +150,11 @@ class Structure:
 
     def _witness(self, distinction: Distinction) -> DifferingExperiment:
         stored = measured_row(distinction.experiment, self.row.isa)
-        result = () if stored is None else (settled_cycles(stored.measurements.all()), stored.pk)
+        result = (
+            ()
+            if stored is None
+            else (SettledTimes(measurements_with_machines(stored)).of(self.row)[0], stored.pk)
+        )
         return DifferingExperiment(distinction.experiment, distinction.first, distinction.second, *result)
 
     def _measured_distinction(self, noise: float) -> Distinction | None:

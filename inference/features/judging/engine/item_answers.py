@@ -303,15 +303,21 @@ class BlockSetAnswers:
 
 def column_answers(column: BlockColumn, size: int) -> Answers:
     """The answers of a stored column to the blocks of its set, with the failures as reasons."""
-    cycles, reasons = np.full(size, np.nan), [NO_COLUMN_ANSWER] * size
-    rows = Prediction.objects.filter(column=column)
-    numbers = rows.values_list("block__position", "cycles", "failure")
-    for position, value, failure in numbers.iterator(BATCH_ROWS):
+    return answers_of_columns([column], size)[0]
+
+
+def answers_of_columns(columns: Sequence[BlockColumn], size: int) -> list[Answers]:
+    """`column_answers` of each column of a set of `size` blocks (one query)."""
+    cycles = {column.pk: np.full(size, np.nan) for column in columns}
+    reasons = {column.pk: [NO_COLUMN_ANSWER] * size for column in columns}
+    rows = Prediction.objects.filter(column__in=list(cycles))
+    numbers = rows.values_list("column_id", "block__position", "cycles", "failure")
+    for column, position, value, failure in numbers.iterator(BATCH_ROWS):
         if value is None:
-            reasons[position] = failure
+            reasons[column][position] = failure
         else:
-            cycles[position] = value
-    return Answers.of(cycles, reasons)
+            cycles[column][position] = value
+    return [Answers.of(cycles[column.pk], reasons[column.pk]) for column in columns]
 
 
 def block_table(codes: Sequence[bytes], isa: str, task: Task) -> ExperimentTable:

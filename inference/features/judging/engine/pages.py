@@ -13,6 +13,7 @@ from django.utils.text import slugify
 
 from inference.core.judging.agreement import SchemeBias
 from inference.core.judging.sheet import AnswerSheet
+from inference.core.protocols import Json
 from inference.features.judging.engine.query import (
     ComparisonPart,
     answered_count,
@@ -52,11 +53,10 @@ def comparisons(request: HttpRequest) -> HttpResponse:
     return render(request, "inference/engine/list.html", {**context, "kind": kind, "rows": rows})
 
 
-def _most_accurate(run: Run) -> tuple[str, float] | None:
-    """(name, MAPE in per cent) of the predictor with the smallest MAPE; None without one."""
+def _most_accurate(run: Run) -> Json | None:
+    """The name and scores of the predictor with the smallest MAPE; None without one."""
     scores = [score for score in run.result.get("scores", ()) if score["mape"] is not None]
-    best = min(scores, key=lambda score: score["mape"], default=None)
-    return None if best is None else (best["name"], best["mape"])
+    return min(scores, key=lambda score: score["mape"], default=None)
 
 
 def comparison(request: HttpRequest, pk: int) -> HttpResponse:

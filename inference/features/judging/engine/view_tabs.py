@@ -92,12 +92,13 @@ class ScoreRow:
 
 @dataclass(frozen=True)
 class SmallMap:
-    """A small heat map, the `place`th of the page's figures."""
+    """A small heat map, the `place`th of the page's figures; `verdict`: None for a repeated measurement."""
 
     place: int
     title: str
     scores: Scores
     url: str
+    verdict: AccuracyJudgement | OtherCore | Scores | None = None
 
 
 def views_context(request: HttpRequest, row: Comparison, usual: str) -> dict[str, Any]:
@@ -173,7 +174,8 @@ def _scores(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
     answering = [line for line in lines if line.scores.n]
     maps = heat_maps_of([line.column for line in answering], part)
     panels = [
-        SmallMap(place, line.column.name, line.scores, line.map_url) for place, line in enumerate(answering)
+        SmallMap(place, line.column.name, line.scores, line.map_url, None if line.repeats else line.verdict)
+        for place, line in enumerate(answering)
     ]
     errors = (line.scores.mape for line in lines if line.scores.mape is not None)
     small_maps = _small_maps(request, maps, part.unit)
@@ -253,6 +255,7 @@ def _map(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
                 HEAT_MAP,
                 {"column": column.position, "shortest": length_map.length, "longest": length_map.length},
             ),
+            length_map.scores,
         )
         for at, length_map in enumerate(by_length)
     ]
@@ -293,7 +296,7 @@ def _small_maps(request: HttpRequest, maps: Sequence[HeatMap], unit: Unit) -> di
 @dataclass(frozen=True)
 class BinCommon:
     """What experiments have in `common`; if that is one scheme, its cycles alone, `measured` in the same set
-    (else in any set) and `predicted`.
+    (else on the same machine) and `predicted`.
     """
 
     common: CommonPart
@@ -317,7 +320,10 @@ def common_in(
         state=Measurement.State.SETTLED,
     )
     own = settled.filter(experiment_set=comparison.experiment_set_id)
-    cycles = [value for value in (own if own.exists() else settled).values_list("cycles", flat=True) if value]
+    machine = None if comparison.experiment_set is None else comparison.experiment_set.machine_id
+    if machine is not None and not own.exists():
+        own = settled.filter(experiment_set__machine=machine)
+    cycles = [value for value in own.values_list("cycles", flat=True) if value]
     mapping = column.mapping or column.resource_mapping
     predicted = np.full(1, np.nan)
     if mapping is not None:

@@ -11,13 +11,14 @@ from pydantic import Field
 
 from inference.core.experiment import Experiment as ExperimentValue
 from inference.features.library.experiments.query import (
+    SettledTimes,
     exegesis_snippet,
     measured_row,
+    measurements_with_machines,
     predictions_for,
-    settled_cycles,
 )
 from inference.features.library.resources.query import resource_predictions
-from inference.models import ISA, Experiment, Measurement
+from inference.models import ISA, Experiment
 from inference.storage.rows import experiment_of, texts_in
 from inference.web.api.document import FILE
 from inference.web.api.result_shapes import (
@@ -90,8 +91,9 @@ def get_snippet(request: HttpRequest, isa_id: Id, text: ExperimentParameter) -> 
 
 
 def _experiment(value: ExperimentValue, isa: ISA, row: Experiment | None) -> dict[str, Any]:
-    measurements: list[Measurement] = [] if row is None else list(row.measurements.order_by("id"))
-    measured = settled_cycles(measurements)
+    measurements = list(measurements_with_machines(row))
+    times = SettledTimes(measurements)
+    measured, _ = times.of(None)
     return {
         "id": None if row is None else row.pk,
         "isa": isa,
@@ -100,7 +102,7 @@ def _experiment(value: ExperimentValue, isa: ISA, row: Experiment | None) -> dic
         "measured": measured,
         "predictions": [
             {**prediction_json(prediction.schedule), "mapping": prediction.mapping, "error": prediction.error}
-            for prediction in predictions_for(value, isa, measured)
+            for prediction in predictions_for(value, isa, times)
         ],
         "resource_predictions": resource_predictions(value, isa, measured),
         "measurements": measurements_json(measurements),

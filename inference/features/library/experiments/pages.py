@@ -19,11 +19,12 @@ from inference.features.library.experiments.picture import Picture, picture
 from inference.features.library.experiments.query import (
     Gap,
     MappingPrediction,
+    SettledTimes,
     exegesis_snippet,
     gap_of,
     measured_row,
+    measurements_with_machines,
     predictions_for,
-    settled_cycles,
 )
 from inference.features.library.resources.query import resource_predictions
 from inference.formats.problems import ExchangeError
@@ -51,15 +52,12 @@ class Pinned:
 def experiment(request: HttpRequest, pk: int) -> HttpResponse:
     stored = get_object_or_404(ExperimentRow.objects.select_related("isa"), pk=pk)
     value = experiment_of(stored.key, texts_in([stored.key]))
-    measurements = list(
-        stored.measurements.select_related("experiment_set__machine").order_by("experiment_set_id", "repeat")
-    )
-    measured, machine = _measured(measurements, _selected_mapping(request))
-    context = _context(request, value, stored.isa, measured)
+    measurements = list(measurements_with_machines(stored).order_by("experiment_set_id", "repeat"))
+    times = SettledTimes(measurements)
+    context = _context(request, value, stored.isa, times)
     tools = sorted({tool for row in measurements for tool in row.annotations})
     context |= {
         "experiment": stored,
-        "measured_on": machine,
         "measurements": [
             (row, [(tool, row.annotations.get(tool)) for tool in tools]) for row in measurements
         ],
@@ -70,16 +68,6 @@ def experiment(request: HttpRequest, pk: int) -> HttpResponse:
         "snippet_url": _snippet_url(value, stored.isa),
     }
     return render(request, "inference/experiments/experiment.html", context)
-
-
-def _measured(rows: Sequence[Measurement], chosen: PortMapping | None) -> tuple[float | None, Machine | None]:
-    """(cycles, machine): on the selected mapping's machine if it has measured the experiment; else on all
-    machines, and None.
-    """
-    machine = None if chosen is None else chosen.machine
-    own = [row for row in rows if machine is not None and row.experiment_set.machine_id == machine.pk]
-    cycles = settled_cycles(own)
-    return (settled_cycles(rows), None) if cycles is None else (cycles, machine)
 
 
 def _by_agent(row: Measurement) -> bool:
@@ -121,7 +109,7 @@ def experiments(request: HttpRequest) -> HttpResponse:
                 query = request.GET.copy()
                 parameters: dict[str, Any] = {"mapping": query["mapping"]} if query.get("mapping") else {}
                 return redirect(f"{reverse('experiment', args=[row.pk])}?{urlencode(parameters)}".rstrip("?"))
-            context |= _context(request, typed.experiment, isa, None)
+            context |= _context(request, typed.experiment, isa, SettledTimes())
         context["typed"] = typed
     return render(
         request, "inference/experiments/typed.html", context, status=400 if context["typed"].problems else 200
@@ -148,16 +136,16 @@ def _isas_with_mappings(chosen: int | None) -> QuerySet[ISA]:
     return ISA.objects.filter(by_ports | by_resources | Q(pk=chosen)).order_by("name")
 
 
-def _context(
-    request: HttpRequest, value: ExperimentValue, isa: ISA, measured: float | None
-) -> dict[str, Any]:
-    predictions = predictions_for(value, isa, measured)
+def _context(request: HttpRequest, value: ExperimentValue, isa: ISA, times: SettledTimes) -> dict[str, Any]:
+    predictions = predictions_for(value, isa, times)
     selected = _selected_mapping(request)
     pinned = next((p for p in predictions if p.mapping == selected), predictions[0] if predictions else None)
+    measured, machine = times.of(selected or (None if pinned is None else pinned.mapping))
     return {
         "value": value,
         "isa": isa,
         "measured": measured,
+        "measured_on": machine,
         "predictions": predictions,
         "resource_predictions": resource_predictions(value, isa, measured),
         "pinned": None if pinned is None else _pin(pinned, value),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from collections.abc import Mapping as TextMapping
 from dataclasses import dataclass
@@ -15,8 +16,19 @@ from inference.core.mapping import Uops
 from inference.core.misfits import Change, is_within_tolerance, smallest_changes
 from inference.core.schedule import Schedule, schedule
 from inference.formats.exegesis import write_exegesis
-from inference.models import ISA, ExperimentSet, ExperimentTerm, Measurement, PortMapping
+from inference.models import (
+    ISA,
+    ExperimentSet,
+    ExperimentTerm,
+    Machine,
+    Measurement,
+    PortMapping,
+    ResourceMapping,
+)
 from inference.models import Experiment as ExperimentRow
+from inference.storage.evaluations import other_core
+from inference.storage.export_values import own_sets
+from inference.storage.instruction_sets import core_of
 from inference.storage.mappings import load_parts
 from inference.storage.recorded import settled_medians
 from inference.storage.rows import experiment_key, ids_of_schemes
@@ -89,26 +101,61 @@ def gap_of(prediction: MappingPrediction, experiment: Experiment) -> Gap | None:
     return Gap(missing, False, smallest_changes(prediction.value, experiment, measured, kinds=kinds))
 
 
-def predictions_for(experiment: Experiment, isa: ISA, measured: float | None) -> list[MappingPrediction]:
+class SettledTimes:
+    """The settled measurements of an experiment by source: a machine, or a set without one.
+
+    Medians are of one source, since sets of other sources may be of other CPUs. Measurements have
+    `experiment_set__machine` selected.
+    """
+
+    def __init__(self, measurements: Iterable[Measurement] = ()) -> None:
+        self._cycles: defaultdict[tuple[bool, int], list[float]] = defaultdict(list)
+        self._machines: dict[tuple[bool, int], Machine | None] = {}
+        for row in measurements:
+            if row.state == Measurement.State.SETTLED and row.cycles is not None:
+                machine = row.experiment_set.machine
+                source = (machine is not None, row.experiment_set_id if machine is None else machine.pk)
+                self._cycles[source].append(row.cycles)
+                self._machines[source] = machine
+
+    def of(self, mapping: PortMapping | ResourceMapping | None) -> tuple[float | None, Machine | None]:
+        """(median in cycles, machine) to compare a mapping with: of its own machine, else of the newest
+        machine, else of the newest set; (None, None) if that is known to have another core.
+        """
+        own = None if mapping is None else mapping.machine
+        source = max(self._cycles, default=None) if own is None else (True, own.pk)
+        if source not in self._cycles:
+            source = max(self._cycles, default=None)
+        if source is None:
+            return None, None
+        machine = self._machines[source]
+        if own is not None and machine is not None and machine.pk != own.pk:
+            cores = core_of(own), core_of(machine)
+            if None not in cores and cores[0] != cores[1]:
+                return None, None
+        return median(self._cycles[source]), machine
+
+
+def predictions_for(experiment: Experiment, isa: ISA, measured: SettledTimes) -> list[MappingPrediction]:
     """Predictions of all mappings that describe all schemes of the experiment, newest first."""
     texts = {row: text for text, row in ids_of_schemes(isa.pk, experiment.schemes).items()}
     return [
-        MappingPrediction(row, value, schedule(value, experiment), measured)
+        MappingPrediction(row, value, schedule(value, experiment), measured.of(row)[0])
         for row, value in load_parts(isa, texts)
         if len(value.usage) == len(texts)
     ]
+
+
+def measurements_with_machines(row: ExperimentRow | None) -> QuerySet[Measurement]:
+    """The measurements of a stored experiment, as `SettledTimes` reads them; none without one."""
+    rows = Measurement.objects.none() if row is None else row.measurements.order_by("id")
+    return rows.select_related("experiment_set__machine__isa")
 
 
 def measured_row(experiment: Experiment, isa: ISA) -> ExperimentRow | None:
     """The stored experiment, None if no set has a measurement of it."""
     key = experiment_key(experiment, ids_of_schemes(isa.pk, experiment.schemes))
     return ExperimentRow.objects.filter(isa=isa, key=key, measurements__isnull=False).first()
-
-
-def settled_cycles(measurements: Iterable[Measurement]) -> float | None:
-    """The median of the settled measurements in cycles, None without any."""
-    settled = [row.cycles for row in measurements if row.state == Measurement.State.SETTLED]
-    return median(cycles for cycles in settled if cycles is not None) if settled else None
 
 
 def exegesis_snippet(experiment: Experiment, isa: ISA) -> str:
@@ -128,7 +175,7 @@ def exegesis_snippet(experiment: Experiment, isa: ISA) -> str:
             comments.append(f"measured: {time_text} in “{measurement.experiment_set.name}”{machine_text}")
     comments += [
         f"predicted: {prediction.cycles:.4g} cycles by “{prediction.mapping.name}”"
-        for prediction in predictions_for(experiment, isa, settled_cycles(ordered))
+        for prediction in predictions_for(experiment, isa, SettledTimes(ordered))
     ]
     return write_exegesis(isa.name, experiment, comments)
 
@@ -141,15 +188,26 @@ class Singleton:
     experiment_id: int
 
 
-def measured_singletons(isa: ISA, set_id: int | None = None) -> dict[int, Singleton]:
-    """{scheme id: time of one instance}, in one set or in all of the instruction set."""
+def measured_singletons(isa: ISA, sets: Iterable[ExperimentSet | int]) -> dict[int, Singleton]:
+    """{scheme id: time of one instance} in sets of one source, rows or ids."""
     alone = ExperimentRow.objects.filter(isa=isa, length=1)
-    measured = Measurement.objects.filter(experiment__in=alone)
-    if set_id is not None:
-        measured = measured.filter(experiment_set=set_id)
+    measured = Measurement.objects.filter(experiment__in=alone, experiment_set__in=sets)
     terms = ExperimentTerm.objects.filter(experiment__in=alone)
     schemes = dict(terms.values_list("experiment_id", "scheme_id"))
     return {schemes[pk]: Singleton(cycles, pk) for pk, cycles in settled_medians(measured).items()}
+
+
+def comparable_sets(row: PortMapping) -> tuple[str, list[ExperimentSet]]:
+    """(label, sets of one source) whose times of single instances a mapping is compared with.
+
+    Its own sets; for a mapping without such, the newest set that is not known to be of another core.
+    """
+    sets = sets_with_singletons(row.isa).select_related("machine__isa").order_by("-pk")
+    own = list(sets.filter(pk__in=own_sets(row)))
+    if own:
+        return "its own sets" if row.machine is None else f"sets of {row.machine.name}", own
+    other = next((measured for measured in sets if other_core(row, measured) is None), None)
+    return ("no set", []) if other is None else (other.name, [other])
 
 
 def sets_with_singletons(isa: ISA) -> QuerySet[ExperimentSet]:

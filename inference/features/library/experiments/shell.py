@@ -14,9 +14,10 @@ from inference.core.experiment import Experiment
 from inference.core.schedule import INSTRUCTIONS, PORTS, SLOTS
 from inference.features.library.experiments.query import (
     MappingPrediction,
+    SettledTimes,
     measured_row,
+    measurements_with_machines,
     predictions_for,
-    settled_cycles,
 )
 from inference.features.library.resources.query import ResourcePrediction, resource_predictions
 from inference.figures.tripartite import buckets
@@ -56,8 +57,9 @@ class PredictExperiment(DataCommand):
         isas = _instruction_sets(options["isa"], [*mappings, *resources])
         experiment, isa = _read(options["experiment"], isas)
         row = measured_row(experiment, isa)
-        measured = settled_cycles(row.measurements.all()) if row else None
-        by_ports = predictions_for(experiment, isa, measured)
+        times = SettledTimes(measurements_with_machines(row))
+        measured, _ = times.of(mappings[0] if mappings else None)
+        by_ports = predictions_for(experiment, isa, times)
         by_resources = resource_predictions(experiment, isa, measured)
         if mappings or resources:
             by_ports, by_resources = (_select(mappings, by_ports), _select(resources, by_resources))

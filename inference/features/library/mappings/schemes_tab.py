@@ -16,10 +16,15 @@ from inference.core.mapping import PortMapping as MappingValue
 from inference.core.measured_slots import MeasuredSlots, SlotReading
 from inference.core.metrics import SchemeError
 from inference.core.throughput import inverse_throughput
-from inference.features.library.experiments.query import Singleton, measured_singletons, sets_with_singletons
+from inference.features.library.experiments.query import (
+    Singleton,
+    comparable_sets,
+    measured_singletons,
+    sets_with_singletons,
+)
 from inference.features.library.mappings.query import measured_slots_of
 from inference.isa.search import SearchError
-from inference.models import Evaluation, InstructionScheme, PortMapping
+from inference.models import Evaluation, ExperimentSet, InstructionScheme, PortMapping
 from inference.models.scheme_search import FIT, annotate_fit, search_schemes
 from inference.storage.evaluations import evaluations_of, residuals_in
 from inference.storage.judging import grounds_of
@@ -126,6 +131,7 @@ def schemes_tab(request: HttpRequest, row: PortMapping, value: MappingValue) -> 
     port = choice_parameter(request, "port", tuple(row.ports), "")
     usual = FIT if q else "text"
     order = Order.read(request.GET.get("sort", ""), {key: key for key in (*COLUMNS, FIT)}, usual)
+    label, own = comparable_sets(row)
     context: dict[str, Any] = {
         "q": q,
         "sort": "" if order.column == FIT else str(order),
@@ -133,6 +139,7 @@ def schemes_tab(request: HttpRequest, row: PortMapping, value: MappingValue) -> 
         "port": port,
         "port_choices": [(name, f"port {name}") for name in row.ports],
         "sets": sets_with_singletons(row.isa),
+        "own_sets_label": label,
         "page": Page((), 0),
         "measured_slots": (measured_slots := measured_slots_of(row)),
         "checks": (checks := Checks(row)),
@@ -140,7 +147,7 @@ def schemes_tab(request: HttpRequest, row: PortMapping, value: MappingValue) -> 
     try:
         rows = [
             _with_check(line, checks)
-            for line in _rows(row, value, q, set_id, measured_slots)
+            for line in _rows(row, value, q, own if set_id is None else [set_id], measured_slots)
             if not port or _runs_on(line.uops, row.ports.index(port))
         ]
     except SearchError as error:
@@ -155,11 +162,15 @@ def _runs_on(uops: Uops, port: int) -> bool:
 
 
 def _rows(
-    row: PortMapping, value: MappingValue, q: str, set_id: int | None, measured_slots: MeasuredSlots | None
+    row: PortMapping,
+    value: MappingValue,
+    q: str,
+    sets: Sequence[ExperimentSet | int],
+    measured_slots: MeasuredSlots | None,
 ) -> list[SchemeRow]:
     described = InstructionScheme.objects.filter(pk__in=row.usages.values("scheme"))
     matches = annotate_fit(search_schemes(described, q), q).order_by(FIT, "pk") if q else described
-    singletons = measured_singletons(row.isa, set_id)
+    singletons = measured_singletons(row.isa, sets)
     hidden = hidden_kinds(value)
     counted = {} if measured_slots is None else measured_slots.readings
     grounds = grounds_of(row)

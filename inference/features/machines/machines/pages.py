@@ -24,7 +24,14 @@ from inference.features.machines.machines.query import (
     readings_of,
     shares_of,
 )
-from inference.features.machines.machines.trust import drift_rounds, findings, known_answers, shares_by_set
+from inference.features.machines.machines.trust import (
+    GOOD_NOISE,
+    MAX_NOISE,
+    drift_rounds,
+    findings,
+    known_answers,
+    shares_by_set,
+)
 from inference.figures.noise import (
     HEIGHT,
     WIDTH,
@@ -206,6 +213,8 @@ def machine_trust(request: HttpRequest, pk: int) -> HttpResponse:
         "spans": disturbed_spans(readings, _MAX_SPANS),
         "by_hour": disturbed_by_hour(readings) if hours == "168" and readings else None,
         "known": known_answers(machine_row),
+        "good_error": 100 * GOOD_NOISE,
+        "most_error": 100 * MAX_NOISE,
         "rounds": rounds[:_MAX_ROUNDS],
         "shares": shares,
     }

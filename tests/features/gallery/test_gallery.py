@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from inference.features.learning.core_model.storing import store_document
+from inference.core.core_model import CoreModel
+from inference.core.mapping import PortMapping
 from inference.features.library.gallery import query
-from inference.features.library.gallery.query import CORES, recorded_cores
+from inference.features.library.gallery.query import (
+    CORES,
+    RecordedCore,
+    RecordedFigure,
+    RecordedSource,
+    recorded_cores,
+    store_recording,
+)
 from inference.isa.blocks import read_blocks
 from inference.isa.targets import DEFAULT
-from inference.models import StoredCoreModel
+from inference.models import Machine, StoredCoreModel
+from inference.models import PortMapping as PortMappingRow
 from inference.storage.core_models import core_model_of
 from inference.storage.instruction_sets import store_isa
+from inference.storage.judging import KEY
+from inference.storage.mappings import store_mapping
 from tests.rows.library import visitor
 
 __all__ = ["visitor"]
@@ -30,7 +44,17 @@ def test_the_gallery_is_small_and_each_core_says_where_it_comes_from():
     for core in cores:
         assert core.processor
         assert core.measured
-        assert core.accuracy
+        assert core.figures
+        assert {"ports and slots"} <= {source.part for source in core.sources}
+        assert core.judgement.reasons
+
+
+def test_lists_of_cores_read_no_document(visitor: Client, db: None, monkeypatch: pytest.MonkeyPatch):
+    store_isa(DEFAULT, [], "a test")
+    monkeypatch.setattr(query, "read_core_model", lambda _content: pytest.fail("a document was read"))
+    recorded_cores.cache_clear()
+    for page in ("gallery", "start", "core-models"):
+        assert visitor.get(reverse(page)).status_code == 200
 
 
 @pytest.mark.parametrize("core", recorded_cores(), ids=lambda core: core.slug)
@@ -39,8 +63,9 @@ def test_a_recorded_core_describes_usual_instructions(core: query.RecordedCore):
     (block,) = read_blocks("add rax, rbx\nimul rcx, rdx\nmov rsi, [rdi]", 1)
     assert model.mapping is not None
     assert {scheme for scheme, _ in block.terms} <= model.mapping.usage.keys()
-    assert model.front_end is not None
-    assert model.latencies
+    assert core.described == len(model.mapping.usage)
+    assert core.with_latencies == len(model.latencies)
+    assert set(core.lacks.split("; ")) >= {part for part in ("front end",) if model.front_end is None}
 
 
 def test_a_core_is_opened_once(visitor: Client, db: None):
@@ -57,17 +82,81 @@ def test_a_core_is_opened_once(visitor: Client, db: None):
     assert visitor.post(reverse("gallery-open", args=["zen-17"])).status_code == 404
 
 
-def test_a_profiled_core_is_added_and_read_back(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    store_isa(DEFAULT, [], "a test")
+Origin = PortMappingRow.Origin
+PORTS = RecordedSource("ports and slots", "measured by pmweb")
+LOOPS = RecordedFigure("loops", 40, 38, 3.25, 1.5, 0.9, 1.0, {"llvm-mca 99": 40.5})
+
+
+@pytest.fixture
+def empty_gallery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(query, "CORES", tmp_path)
-    source = next(core for core in recorded_cores() if core.core == "Zen 4")
-    store_document(source.document, "mine")
-    facts = {"measured": 'a "default" set', "accuracy": "3 % of 100 mixes", "core": "Zen 9"}
-    call_command("record-core", "mine", **facts)
-    query.recorded_cores.cache_clear()
+    recorded_cores.cache_clear()
+    yield tmp_path
+    recorded_cores.cache_clear()
+
+
+def recorded(**changes: object) -> RecordedCore:
+    core = RecordedCore(
+        *("zen-9", "Recorded Zen 9", "Zen 9", 'a "CPU"', date(2026, 11, 30), "all of it"), (LOOPS,), (PORTS,)
+    )
+    return replace(core, **changes)  # type: ignore[arg-type]
+
+
+def test_what_is_stored_is_read_back(empty_gallery: Path):
+    mapping = PortMapping(("0", "1"), {"mov": ((0b11, 1),), "add": ((0b01, 2),)})
+    store_recording(recorded(), CoreModel(mapping), {"0": "ALU0"})
     (core,) = recorded_cores()
-    query.recorded_cores.cache_clear()
-    assert (core.slug, core.name, core.measured) == ("zen-9", "Recorded Zen 9", facts["measured"])
-    assert core.document.mapping == source.document.mapping
-    assert core.document.sources == {}
-    assert 'isa = "x86-64"' in (tmp_path / "zen-9.toml").read_text()
+    lacks = "latencies; front end; scheduler"
+    assert core == recorded(lacks=lacks, described=2)
+    assert core.document.model().mapping == mapping
+    assert core.row.port_names == {"0": "ALU0"}
+    assert core.judgement.grade == "good"
+    assert "llvm-mca 99: 40.5 %" in core.accuracy
+    assert core.label == "Zen 9, as recorded"
+
+
+def test_a_part_that_has_a_source_is_not_missing(empty_gallery: Path):
+    sources = (PORTS, RecordedSource("scheduler", "none explains more than ports"))
+    store_recording(recorded(sources=sources), CoreModel(PortMapping(("0",), {"add": ((1, 1),)})))
+    (core,) = recorded_cores()
+    assert core.lacks == "latencies; front end"
+
+
+def test_the_worst_figure_judges():
+    worse = replace(LOOPS, on="straight code", mape=25.0)
+    assert recorded(figures=(LOOPS, worse)).grade == "doubtful"
+    assert "straight code" in recorded(figures=(LOOPS, worse)).judgement.text
+    few = replace(LOOPS, items=400)
+    assert recorded(figures=(LOOPS, few)).grade == "doubtful"
+    better_tool = replace(LOOPS, compared={"llvm-mca 99": 0.5})
+    assert recorded(figures=(better_tool,)).grade == "doubtful"
+
+
+def core_model_row() -> StoredCoreModel:
+    isa = store_isa(DEFAULT, [], "a test")
+    machine = Machine.objects.create(name="lab", kind="agent", isa=isa, cpu="EPYC of the lab")
+    report = {KEY: {"n": 100, "off": 3, "error": 4.5, "repeats": None, "schemes": {}}}
+    mapping = store_mapping(
+        "ports of the lab", isa, PortMapping(("0",), {}), origin=Origin.RUN, source="PMEvo", report=report
+    )
+    return StoredCoreModel.objects.create(name="mine", isa=isa, machine=machine, mapping=mapping)
+
+
+def test_a_profiled_core_is_added(db: None, empty_gallery: Path):
+    core_model_row()
+    call_command("record-core", "mine", core="Zen 9")
+    (core,) = recorded_cores()
+    assert (core.slug, core.name, core.processor) == ("zen-9", "Recorded Zen 9", "EPYC of the lab")
+    assert [(figure.items, figure.mape) for figure in core.figures] == [(100, 4.5)]
+    assert [source.text for source in core.sources] == ["measured by pmweb; inferred by PMEvo"]
+    assert "lab" not in core.row.note
+
+
+def test_a_core_of_unknown_accuracy_is_refused(db: None, empty_gallery: Path):
+    row = core_model_row()
+    assert row.mapping is not None
+    row.mapping.report = {}
+    row.mapping.save()
+    with pytest.raises(CommandError, match="check it first"):
+        call_command("record-core", "mine")
+    assert recorded_cores() == ()

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from inference.core.protocols import Json
 from inference.features.library.gallery.query import (
     RecordedCore,
     RecordedFigure,
@@ -15,15 +16,16 @@ from inference.features.library.gallery.query import (
     slug_of,
     store_recording,
 )
+from inference.measuring.blocks import LOOP
 from inference.models import ComparedColumn, Comparison, StoredCoreModel
-from inference.predictors import core_model
+from inference.predictors import core_model, machine
 from inference.storage.core_models import core_model_of
 from inference.storage.judging import KEY
 from inference.storage.names import by_name
 from inference.storage.result_names import processor_name, selection_name
 from inference.web.data_command import DataCommand
 
-_SEARCHES = {"Explained µops": "explained µops", "Ports and slots": "PMEvo", "all together": "both searches"}
+_SEARCHES = {"Ports and slots": "PMEvo", "all together": "explained µops and PMEvo, joined"}
 
 
 class Command(DataCommand):
@@ -73,19 +75,21 @@ def _measured(row: StoredCoreModel) -> str:
     """What its profile measured, as in "pmweb: profile of the default set"."""
     config = {} if row.run is None else row.run.config
     selection = selection_name(config.get("schemes", ""), config.get("scheme_filter", ""))
-    return f"pmweb: profile of {selection}" if selection else "pmweb: parts that were measured separately"
+    return f"pmweb: profile of the {selection}" if selection else "pmweb: parts that were measured separately"
 
 
 def _sources(row: StoredCoreModel) -> Iterator[RecordedSource]:
     if row.mapping is not None:
         selected = (row.selection or {}).get("selected", "")
-        search = _SEARCHES.get(selected, row.mapping.source)
+        search = _SEARCHES.get(selected, selected.lower() or row.mapping.source)
         yield RecordedSource("ports and slots", f"measured by pmweb; inferred by {search}")
     if row.latencies is not None:
         yield RecordedSource("latencies", "chains measured by pmweb")
     if row.front_end is not None:
         yield RecordedSource("front end", "loops and straight code measured by pmweb")
-    if row.scheduler is not None and row.scheduler["scheduler"] is not None:
+    if row.scheduler is not None and row.scheduler["scheduler"] is None:
+        yield RecordedSource("scheduler", "none explains mixes measured by pmweb better than ports alone")
+    elif row.scheduler is not None:
         yield RecordedSource("scheduler", "inferred from mixes and blocks measured by pmweb")
 
 
@@ -102,7 +106,7 @@ def _figures(row: StoredCoreModel) -> Iterator[RecordedFigure]:
     ).select_related("comparison", "predictor")
     newest = {}
     for column in columns.defer("answers", "pictures").order_by("comparison_id"):
-        in_loop = column.predictor is not None and "mode" in column.predictor.options
+        in_loop = column.predictor is not None and column.predictor.options.get("mode") == LOOP
         newest[column.comparison.source.partition(":")[0], in_loop] = column
     for (source, in_loop), column in newest.items():
         yield _figure_of_blocks(f"blocks of {source} {'in loops' if in_loop else 'in straight code'}", column)
@@ -113,22 +117,30 @@ def _figures(row: StoredCoreModel) -> Iterator[RecordedFigure]:
 
 
 def _figure_of_blocks(on: str, column: ComparedColumn) -> RecordedFigure:
-    scores = column.summary["scores"]["cycles"]
-    tools = column.comparison.columns.exclude(predictor=None).exclude(predictor__kind__in=_MEASURED_HERE)
+    others = column.comparison.columns.filter(error="", predictor__isnull=False)
+    asked = [
+        (other.predictor.kind, other.name, _scores(other))
+        for other in others.select_related("predictor").defer("answers", "pictures")
+        if other.predictor is not None
+    ]
+    scores = _scores(column)
+    again = next((other for kind, _, other in asked if kind == machine.KIND), None)
     return RecordedFigure(
         on,
-        column.comparison.n,
+        column.comparison.n if again is None else again["n"],
         scores["n"],
         scores["mape"],
         column.summary["agreement"]["median"],
         scores["kendall"],
+        None if again is None else again["mape"],
         {
-            tool.name: tool.summary["scores"]["cycles"]["mape"]
-            for tool in tools.filter(error="").defer("answers", "pictures")
-            if tool.summary["scores"]["cycles"]["n"] >= scores["n"]
+            name: other["mape"]
+            for kind, name, other in asked
+            if kind not in (machine.KIND, core_model.KIND) and other["n"] >= scores["n"]
         },
     )
 
 
-_MEASURED_HERE = ("machine", core_model.KIND)
-"""Kinds of predictors that are no other tools."""
+def _scores(column: ComparedColumn) -> Json:
+    scores: Json = column.summary["scores"]["cycles"]
+    return scores

@@ -18,6 +18,7 @@ from inference.core.judging.accuracy import (
     AccuracyFigures,
     AccuracyJudgement,
     Grade,
+    RepeatSpread,
     ToolErrors,
     accuracy_judgement,
 )
@@ -64,6 +65,8 @@ class RecordedFigure:
         mape: Mean absolute error of these, in per cent.
         median: Median absolute error, in per cent; None where it was not computed.
         kendall: Kendall's τ; None where it was not computed.
+        repeated: Mean absolute error of measuring the items once more, in per cent; None where they were
+            measured once.
         compared: {another predictor: its MAPE on what it predicts of the same items, in per cent}.
     """
 
@@ -73,6 +76,7 @@ class RecordedFigure:
     mape: float
     median: float | None = None
     kendall: float | None = None
+    repeated: float | None = None
     compared: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -91,6 +95,7 @@ class RecordedFigure:
         figures = AccuracyFigures(
             Agreement(scores, self.median),
             self.predicted / self.items if self.items else 0.0,
+            None if self.repeated is None else RepeatSpread(self.items, 0, self.repeated, None),
             tool=min(tools, key=lambda tool: tool.mape, default=None),
         )
         return accuracy_judgement(figures, self.on)
@@ -215,20 +220,26 @@ def store_recording(
     """Write both files of a core, replacing earlier ones; returns their paths.
 
     Args:
-        core: Its `lacks` come before what the model is seen to lack; its numbers of schemes are the model's.
-        model: Its sources are not written: `core` has them.
+        core: Its `lacks` come before those that the model shows, without parts that it has a source of;
+            its numbers of schemes are the model's.
+        model: Its sources are replaced by those of `core`.
         port_names: {port: the vendor's name}.
     """
     document = core_model_json(
-        replace(model, sources={}), name=core.name, isa=core.isa, port_names=port_names
+        replace(model, sources={source.part: source.text for source in core.sources}),
+        name=core.name,
+        isa=core.isa,
+        port_names=port_names,
     )
+    sourced = {source.part for source in core.sources}
+    lacks = (core.lacks, *(part for part in lacks_of(model) if part not in sourced))
     facts = {
         "name": core.name,
         "core": core.core,
         "processor": core.processor,
         "recorded": core.recorded,
         "measured": core.measured,
-        "lacks": "; ".join(filter(None, (core.lacks, *lacks_of(model)))),
+        "lacks": "; ".join(filter(None, lacks)),
         "described": 0 if model.mapping is None else len(model.mapping.usage),
         "with_latencies": len(model.latencies),
         "isa": core.isa,

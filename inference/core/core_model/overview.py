@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -238,7 +239,10 @@ def _kind(
 
 @dataclass(frozen=True)
 class KindGroup:
-    """Kinds whose typical schemes have the same µops, by the names of the kinds and of the ports."""
+    """Kinds whose typical schemes use the same ports in the same shares.
+
+    `names`: of the kinds; `ports`: names; `uops`: the least whole numbers of µops with these shares.
+    """
 
     names: tuple[str, ...]
     typical: str
@@ -279,7 +283,8 @@ def kind_competition(core: CoreOverview) -> KindCompetition:
     kinds: defaultdict[Uops, list[UnitKind]] = defaultdict(list)
     for kind in core.kinds:
         if kind.uops:
-            kinds[kind.uops].append(kind)
+            parts = math.gcd(*(count for _, count in kind.uops))
+            kinds[tuple((mask, count // parts) for mask, count in kind.uops)].append(kind)
     names = {port.place: port.name for port in core.ports}
     groups = tuple(
         KindGroup(

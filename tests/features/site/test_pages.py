@@ -103,6 +103,7 @@ def test_a_core_has_ports_latencies_and_front_end(core: StoredCoreModel) -> None
     assert "Latency (cycles)" in header
     assert "Predicted cycles" in header
     assert b"Slots per cycle" in files["data/front-end.csv"]
+    assert b"Load latency" in files["data/memory.csv"]
 
 
 def test_an_imported_core_model_has_the_same_page(core: StoredCoreModel, isa: ISA) -> None:
@@ -112,7 +113,7 @@ def test_an_imported_core_model_has_the_same_page(core: StoredCoreModel, isa: IS
     again = site(("core", other.pk))
     assert json.loads(again["data/core-model.json"]) == document
     assert again["data/schemes.csv"].count(b"\n") == site(("core", core.pk))["data/schemes.csv"].count(b"\n")
-    assert b"Slots per cycle" in again["data/front-end.csv"]
+    assert b"Slots in loops" in again["data/front-end.csv"]
 
 
 def test_a_gallery_puts_cores_side_by_side(core: StoredCoreModel, mapping: PortMapping, isa: ISA) -> None:

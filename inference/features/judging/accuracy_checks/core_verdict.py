@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -20,6 +21,7 @@ from inference.features.judging.accuracy_checks.request import KIND, MIN_BLOCKS
 from inference.features.judging.engine.addresses import comparison_address
 from inference.features.judging.engine.query import FULL_COMPARISON, columns_of, verdict_of
 from inference.features.library.gallery.query import recorded_core
+from inference.measuring.blocks import LOOP
 from inference.models import (
     BasicBlockSet,
     ComparedColumn,
@@ -29,7 +31,8 @@ from inference.models import (
     StoredCoreModel,
 )
 from inference.predictors import core_model
-from inference.runs.machines.facts import obstacle_to_measuring, seconds_per_unit, unsupported_runs
+from inference.runs.estimates import estimate
+from inference.runs.machines.facts import obstacle_to_measuring, unsupported_runs
 from inference.storage.judging import grounds_of
 from inference.web.contributions import Context
 from inference.web.listed_mappings import best_score
@@ -69,16 +72,24 @@ class CoreVerdict:
         return f"{self.on}: {reasons}." if self.on else f"{reasons}."
 
 
-def core_verdict(row: StoredCoreModel) -> CoreVerdict | None:
-    """The verdict on a core model of the site or of the gallery; None where nothing judges it."""
+def core_verdicts(row: StoredCoreModel) -> list[CoreVerdict]:
+    """The verdicts on a core model of site or gallery, the newest first; [] where nothing judges it.
+
+    On code there is one for each mode, else one for mixes.
+    """
     if row._state.adding or row.document is not None:
         core = recorded_core(row.name)
-        return None if core is None else CoreVerdict(core.grade, "", (core.accuracy,), on_code=True)
-    return _by_blocks(row) or _by_mixes(row)
+        return [] if core is None else [CoreVerdict(core.grade, "", (core.accuracy,), on_code=True)]
+    by_mixes = None if (by_blocks := list(_by_blocks(row))) else _by_mixes(row)
+    return by_blocks if by_mixes is None else [by_mixes]
 
 
-def _by_blocks(row: StoredCoreModel) -> CoreVerdict | None:
-    """By the newest comparison with blocks that a machine measured more than once."""
+def core_verdict(row: StoredCoreModel) -> CoreVerdict | None:
+    return next(iter(core_verdicts(row)), None)
+
+
+def _by_blocks(row: StoredCoreModel) -> Iterator[CoreVerdict]:
+    """By the newest comparison in each mode with blocks that a machine measured more than once."""
     columns = ComparedColumn.objects.filter(
         predictor__kind=core_model.KIND,
         predictor__options__model=row.name,
@@ -89,17 +100,25 @@ def _by_blocks(row: StoredCoreModel) -> CoreVerdict | None:
     newest = columns.select_related("comparison__run").defer(
         "answers", "pictures", "comparison__points", "comparison__table"
     )
+    modes = set()
     for column in newest.order_by("-comparison_id", "position")[:_LATEST]:
         comparison = column.comparison
+        mode = comparison.run.config.get("mode", "")
         others = columns_of(comparison)
-        if not any(other.summary.get("repeats") for other in others):
+        if mode in modes or not any(other.summary.get("repeats") for other in others):
             continue
         judgement = verdict_of(others, column, FULL_COMPARISON)
         if isinstance(judgement, AccuracyJudgement):  # and not of measurements of another core
+            modes.add(mode)
             address = comparison_address(comparison.run_id)
-            on = f"on blocks of {comparison.source}"
-            return CoreVerdict(judgement.grade, on, judgement.reasons, address, comparison.made, on_code=True)
-    return None
+            on = f"on {'loops' if mode == LOOP else 'straight code'} of {_source(comparison)}"
+            yield CoreVerdict(judgement.grade, on, judgement.reasons, address, comparison.made, on_code=True)
+
+
+def _source(comparison: Comparison) -> str:
+    """What the blocks are of: the measured set is a copy of another one."""
+    sets = BasicBlockSet.objects.filter(pk=comparison.run.config.get("block_set"))
+    return sets.values_list("name", flat=True).first() or comparison.source
 
 
 def _by_mixes(row: StoredCoreModel) -> CoreVerdict | None:
@@ -135,7 +154,8 @@ def _by_evaluation(mapping: PortMapping) -> CoreVerdict | None:
 
 def verdict_context(_request: HttpRequest, row: StoredCoreModel) -> Context:
     """The context of `inference/accuracy_checks/of_core_model.html`."""
-    return {"verdict": core_verdict(row), "core_model": row, **_check(row)}
+    verdicts = core_verdicts(row)
+    return {"verdict": next(iter(verdicts), None), "others": verdicts[1:], "core_model": row, **_check(row)}
 
 
 def _check(row: StoredCoreModel) -> Context:
@@ -145,12 +165,12 @@ def _check(row: StoredCoreModel) -> Context:
         return {}
     sets = BasicBlockSet.objects.filter(isa=row.isa_id, size__gte=MIN_BLOCKS)
     chosen = sets.exclude(origin=BasicBlockSet.Origin.RUN) or sets
-    pace = seconds_per_unit(machine, KIND, "check__measured")
+    expected = estimate(KIND, {"machine": machine.pk, "blocks": CHECKED_BLOCKS}).time.total
     pending = Run.objects.filter(kind=KIND, config__machine=machine.pk).exclude(state__in=Run.FINAL)
     return {
         "machine": machine,
         "block_sets": list(chosen.order_by("-pk").values_list("pk", "name", "size")[:_MAX_SETS]),
-        "seconds": None if pace is None else pace * CHECKED_BLOCKS,
+        "seconds": None if expected is None else expected.likely,
         "blocks": CHECKED_BLOCKS,
         "obstacle": obstacle_to_measuring(machine),
         "pending": pending.first(),

@@ -195,9 +195,7 @@ class CoreSummaryOut(Schema):
 
 @router.get("/core-models/{core_model_id}/summary", response=CoreSummaryOut)
 def summarise_core_model(request: HttpRequest, core_model_id: Id) -> Any:
-    """What the page of a core model shows: kinds of instructions, who competes with whom, numbers, and what is
-    missing.
-    """
+    """What the page of a core model shows: kinds of instructions, who competes with whom, numbers, limits."""
     row = CORE_MODELS.row(core_model_id)
     core = compared_core(row)
     (contents,) = contents_of([row])

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from statistics import median
 
 from django.db.models import Count, QuerySet
 from django.urls import reverse
@@ -25,7 +24,6 @@ from inference.core.protocols import Json
 from inference.core.texts import count_of
 from inference.features.learning.completing.query import (
     completing_runs,
-    expected_seconds,
     obstacle,
     unmeasured,
 )
@@ -45,7 +43,8 @@ from inference.models import (
     SchemeConflict,
     StoredCoreModel,
 )
-from inference.runs.machines.facts import executable_schemes, finished_runs
+from inference.runs.estimates import estimate
+from inference.runs.machines.facts import executable_schemes
 from inference.storage.judging import grounds_of
 
 _DAY = timedelta(hours=24)
@@ -253,7 +252,7 @@ class MissingPart:
         part: Value of the form's field; "" where nothing can be started here.
         text: What is missing, and what follows from that.
         button: Text of the button.
-        seconds: Estimate by earlier runs on the machine; None without any.
+        seconds: Estimate of its run; None where nothing is known of such runs.
         reasons: (number of schemes, why they were not found) where earlier runs tried.
         lacking: Number of schemes without ports.
     """
@@ -318,12 +317,12 @@ def _parts(
         if stored is not None:
             yield MissingPart(part, _MISSING[part], f"Take {stored.name}")
         elif part in _BUTTONS:
-            yield MissingPart(part, _MISSING[part], _BUTTONS[part], _seconds(machine, part))
+            yield MissingPart(part, _MISSING[part], _BUTTONS[part], _seconds(row, part))
         else:
             yield MissingPart("", _MISSING[part])
     if row.mapping_id is not None and row.scheduler is None:
         text = "Scheduler: it has not been looked for."
-        yield MissingPart(SCHEDULER, text, "Look for the scheduler", _seconds(machine, SCHEDULER))
+        yield MissingPart(SCHEDULER, text, "Look for the scheduler", _seconds(row, SCHEDULER))
     if row.mapping_id is not None and (part_of_schemes := _missing_schemes(row, machine, runs)):
         yield part_of_schemes
 
@@ -337,11 +336,11 @@ def newest_part(machine: Machine, part: str) -> LatencySet | MeasuredFrontEnd | 
     return None
 
 
-def _seconds(machine: Machine, kind: str) -> float | None:
-    """The median time of the last runs of a kind on the machine."""
-    times = finished_runs(machine, kind).values_list("busy_seconds", flat=True)
-    known = [seconds for seconds in times if seconds]
-    return median(known) if known else None
+def _seconds(row: StoredCoreModel, part: str) -> float | None:
+    """The likely duration of the run that measures a part; None where nothing is known of such runs."""
+    kind, config = start_config(row, part)
+    time = estimate(kind, {"machine": row.machine_id, "isa": row.isa.name, **config}).time
+    return None if time.total is None else time.total.likely
 
 
 def _missing_schemes(row: StoredCoreModel, machine: Machine, runs: Sequence[Run]) -> MissingPart | None:
@@ -359,7 +358,7 @@ def _missing_schemes(row: StoredCoreModel, machine: Machine, runs: Sequence[Run]
     if not number:
         return MissingPart("", text, reasons=reasons, lacking=lacking)
     button = f"Measure the next {number}" if number < lacking else f"Measure all {number}"
-    return MissingPart(SCHEMES, text, button, expected_seconds(machine, number), reasons, lacking)
+    return MissingPart(SCHEMES, text, button, _seconds(row, SCHEMES), reasons, lacking)
 
 
 def _without_ports(row: StoredCoreModel, schemes: QuerySet[InstructionScheme]) -> QuerySet[InstructionScheme]:

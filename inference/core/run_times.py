@@ -163,7 +163,7 @@ def _scaled(run: PastRun, size: float) -> float:
     if not run.size or not size:
         return run.seconds
     start = min(_START, run.seconds)
-    return start + (run.seconds - start) * (size / run.size) ** _GROWTH
+    return start + (run.seconds - start) * math.pow(size / run.size, _GROWTH)
 
 
 def _wide(likely: float) -> TimeRange:
@@ -252,7 +252,7 @@ def _weighed(by_steps: float | None, elapsed: float, expected: ExpectedTime) -> 
     if by_steps is None or expected.total is None or not expected.total.likely or not by_steps + elapsed:
         return by_steps
     weight = min(elapsed / expected.total.likely, 1.0)
-    total = expected.total.likely ** (1 - weight) * (by_steps + elapsed) ** weight
+    total = math.pow(expected.total.likely, 1 - weight) * math.pow(by_steps + elapsed, weight)
     return max(total - elapsed, by_steps * weight)
 
 
@@ -279,7 +279,7 @@ def _step_left(step: StepProgress, slowdown: float) -> float | None:
     if step.share and step.share < 1 and step.elapsed:
         by_pace = step.elapsed / step.share
         weight = math.sqrt(step.share)
-        total = by_pace if total is None else total ** (1 - weight) * by_pace**weight
+        total = by_pace if total is None else math.pow(total, 1 - weight) * math.pow(by_pace, weight)
         return max(total - step.elapsed, 0.0)
     # A step that takes longer than expected, or works on after its last unit, does so for an unknown time.
     overdue = step.elapsed / 4 if step.is_current else 0.0

@@ -137,7 +137,7 @@ def _durations(starts: Mapping[str, float], end: float) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class TimeEstimate:
     """The expected duration of a run.
 
     Attributes:
@@ -150,12 +150,12 @@ class Estimate:
     parts: tuple[tuple[PlannedPart, ExpectedTime], ...] = ()
     load: float = 1.0
 
-    def under(self, load: float) -> Estimate:
+    def under(self, load: float) -> TimeEstimate:
         """The estimate of a quiet computer under a load."""
         if not self.parts:
-            return Estimate(slower(self.time, load), load=load)
+            return TimeEstimate(slower(self.time, load), load=load)
         parts = tuple((part, slower(time, load)) for part, time in self.parts)
-        return Estimate(_total(parts), parts, load)
+        return TimeEstimate(_total(parts), parts, load)
 
     @property
     def saved(self) -> float:
@@ -172,23 +172,23 @@ class Estimate:
         return " ".join(filter(None, (_basis_text(self.time), load if self.load >= _BUSY else "", limit)))
 
 
-def estimate(kind: str, config: Json) -> Estimate:
+def estimate(kind: str, config: Json) -> TimeEstimate:
     """The expected duration of a run with this complete description, under the present load."""
     return _estimate(kind, config, None).under(_load(machine_id_of(config)))
 
 
-def _estimate(kind: str, config: Json, run: Run | None) -> Estimate:
+def _estimate(kind: str, config: Json, run: Run | None) -> TimeEstimate:
     parts = RUN_KINDS[kind].parts(config, run) if kind in RUN_KINDS else ()
     if not parts:
-        return Estimate(_expected(kind, config))
+        return TimeEstimate(_expected(kind, config))
     timed = tuple((part, _expected(part.kind, part.config)) for part in parts)
-    return Estimate(_total(timed), timed)
+    return TimeEstimate(_total(timed), timed)
 
 
-def _without_estimate(run: Run) -> Estimate:
+def _without_estimate(run: Run) -> TimeEstimate:
     """The parts of a run that has ended, without a look at other runs."""
     parts = RUN_KINDS[run.kind].parts(run.config, run) if run.kind in RUN_KINDS else ()
-    return Estimate(_NOTHING, tuple((part, _NOTHING) for part in parts))
+    return TimeEstimate(_NOTHING, tuple((part, _NOTHING) for part in parts))
 
 
 def _total(parts: Sequence[tuple[PlannedPart, ExpectedTime]]) -> ExpectedTime:
@@ -293,7 +293,7 @@ class RunPlan:
 
     steps: tuple[PlannedStep, ...]
     left: TimeRange | None = None
-    estimate: Estimate = Estimate(_NOTHING)
+    estimate: TimeEstimate = TimeEstimate(_NOTHING)
     slowdown: float = 1.0
     is_slow: bool = False
 
@@ -348,7 +348,7 @@ def plan_of(run: Run) -> RunPlan:
 
 
 def _limited(
-    remaining: RemainingTime, basis: Estimate, steps: Sequence[tuple[PlannedStep, StepProgress]]
+    remaining: RemainingTime, basis: TimeEstimate, steps: Sequence[tuple[PlannedStep, StepProgress]]
 ) -> TimeRange | None:
     """The remaining time within the run's time limit, if it has one."""
     if remaining.total is None or not basis.parts:
@@ -359,7 +359,7 @@ def _limited(
 
 def _begun(run: Run) -> list[PhaseStarted]:
     """The steps that have begun, in order (one query)."""
-    if run.pk is None:
+    if run._state.adding:
         return []
     payloads = run.events.filter(kind=PhaseStarted.kind).order_by("seq").values_list("payload", flat=True)
     return list({phase.index: phase for phase in map(PhaseStarted.read, payloads)}.values())
@@ -400,7 +400,7 @@ def _share(progress: Json) -> float | None:
     return min(progress["done"] / total, 1.0) if total and progress.get("done") else None
 
 
-def _part_steps(basis: Estimate) -> Iterator[tuple[PlannedStep, StepProgress]]:
+def _part_steps(basis: TimeEstimate) -> Iterator[tuple[PlannedStep, StepProgress]]:
     for part, time in basis.parts:
         usual = None if time.total is None else time.total.likely
         run = part.run

@@ -326,7 +326,7 @@ class LeaseMonitor:
 
 def _versions_for(run: Run) -> dict[str, str]:
     """The versions, and the microcode of the machine on which the run measures, where that is reported."""
-    machine = Machine.objects.filter(pk=machine_id_of(run.config))
+    machine = Machine.objects.filter(pk=machine_id_of(run.config) or 0)
     microcode = next(iter(machine.values_list("facts__microcode", flat=True)), None)
     return {**versions(), MICROCODE: microcode} if microcode else versions()
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from django.utils import timezone
 
 from inference.core.events import PhaseStarted
+from inference.core.protocols import Json
 from inference.core.run_times import Basis
 from inference.models import ISA, Machine, Run, RunEvent
-from inference.runs import estimates
 from inference.runs.estimates import LIMIT_SECONDS, estimate, plan_of
 from inference.runs.journal import LEASE_TIME
 from inference.storage.instruction_sets import new_isa
@@ -21,7 +23,7 @@ def machine(db: None) -> Machine:
     return Machine.objects.create(name="lab", kind="agent", isa=new_isa("toy", ["a", "b"], "a test"))
 
 
-def description(machine: Machine, **changes: object) -> dict:
+def description(machine: Machine, **changes: object) -> Json:
     return {"machine": machine.pk, "isa": "toy", "schemes": "all", "seed": 1, **changes}
 
 
@@ -96,8 +98,8 @@ def test_an_ended_run_has_durations_and_nothing_left(machine: Machine) -> None:
 
 def test_load_counts_where_it_is_known(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     a_run(machine, "done", 100.0, 2.0, 10.0)
-    monkeypatch.setattr(estimates.os, "getloadavg", lambda: (7.0, 0.0, 0.0))
-    monkeypatch.setattr(estimates.os, "sched_getaffinity", lambda _process: {0, 1})
+    monkeypatch.setattr(os, "getloadavg", lambda: (7.0, 0.0, 0.0))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _process: {0, 1})
     assert estimate("latencies", description(machine)).load == 1.0, "another computer's load is unknown"
     Machine.objects.update(local=True)
     loaded = estimate("latencies", description(machine))

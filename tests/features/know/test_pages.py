@@ -161,5 +161,7 @@ def test_the_estimate_learns_from_what_the_parts_took_before(visitor: Client, ma
     assert times["Latencies"] == 50.0
     assert page.context["estimate"].effort.seconds == pytest.approx(sum(times.values()))
     run = lifecycle.submit("know", page.context["estimate"].config, "as estimated")
-    assert plan_of(run).left.likely == pytest.approx(sum(times.values())), "the form and the run's page agree"
+    left = plan_of(run).left
+    assert left is not None
+    assert left.likely == pytest.approx(sum(times.values())), "the form and the run's page agree"
     assert "about 50 s" in visitor.get(reverse("run", args=[run.pk])).text

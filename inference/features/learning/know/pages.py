@@ -29,7 +29,7 @@ from inference.features.running.runs.kind_presentation import DescriptionItem, l
 from inference.features.running.runs.record import RunRecord
 from inference.isa.scheme import NOT_IN_A_BODY
 from inference.models import Machine, Run, StoredCoreModel
-from inference.runs.estimates import Estimate, estimate
+from inference.runs.estimates import TimeEstimate, estimate
 from inference.web.listed_mappings import best_score
 from inference.web.request_fields import RequestField
 
@@ -85,7 +85,7 @@ def parts(_request: HttpRequest, run: Run, _record: RunRecord) -> dict[str, Any]
 class ProfilePlan(MeasuringPlan):
     """The plan of a profile, with the time of each part: `whole`."""
 
-    whole: Estimate | None = None
+    whole: TimeEstimate | None = None
 
 
 def config_lines(run: Run) -> Iterator[DescriptionItem]:

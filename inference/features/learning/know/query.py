@@ -68,7 +68,7 @@ def planned_parts(config: Json, run: Run | None) -> list[PlannedPart]:
     machine = Machine.objects.select_related("isa").filter(pk=profile.machine).first()
     if machine is None:
         return []
-    begun = _reused_runs(config) if run is None or run.pk is None else parts_of(run)
+    begun = _reused_runs(config) if run is None or run._state.adding else parts_of(run)
     return [
         PlannedPart(
             stage.label,

@@ -115,5 +115,5 @@ def _was_quiet(run: Run, machine: Machine) -> bool | None:
 
 def _is_quiet(machine: Machine, since: datetime, until: datetime) -> bool | None:
     readings = machine.readings.filter(at__gte=since, at__lte=until, noise__isnull=False)
-    noise = list(readings.values_list("noise", flat=True))
+    noise = [share for share in readings.values_list("noise", flat=True) if share is not None]
     return median(noise) <= QUIET_NOISE if noise else None

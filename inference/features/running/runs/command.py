@@ -13,14 +13,14 @@ from inference.core.events import Progress
 from inference.core.protocols import Json
 from inference.features.running.runs.api import run_in_full
 from inference.features.running.runs.kind_presentation import config_lines, outcomes_of
-from inference.features.running.runs.query import runs
+from inference.features.running.runs.query import judgement_of, runs
 from inference.models import Run
 from inference.runs import lifecycle
 from inference.runs.estimates import plan_of
 from inference.runs.kinds import label_of
 from inference.web.api.shapes import run_json
 from inference.web.data_command import DataCommand
-from inference.web.presentation import plan_lines
+from inference.web.presentation import duration, plan_lines
 
 LISTED = 20
 LIST, SHOW = "list", "show"
@@ -78,7 +78,8 @@ def _run(number: int | None, action: str) -> Run:
 
 def _line(run: Run) -> str:
     requested = f", {run.get_wanted_display()} requested" if run.wanted else ""
-    return f"{run.pk}  {run.get_state_display()}{requested}  {label_of(run.kind)}  {run.name}"
+    spent = f"  {duration(run.busy_seconds)}" if run.busy_seconds else ""
+    return f"{run.pk}  {run.get_state_display()}{requested}  {label_of(run.kind)}  {run.name}{spent}"
 
 
 def _details(run: Run) -> list[str]:
@@ -95,6 +96,9 @@ def _details(run: Run) -> list[str]:
     outcome = outcomes_of([run]).get(run.pk)
     if outcome is not None:
         items.append(("Result", f"{outcome.name}, {outcome.url}"))
+    judgement = judgement_of(run)
+    if judgement is not None:
+        items.append(("Verdict", judgement.text))
     if run.error:
         items.append(("Error", run.error))
     return [f"  {label}: {text}" for label, text in items]

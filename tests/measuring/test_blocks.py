@@ -236,3 +236,12 @@ def test_what_a_processor_lacks_or_is_too_long_is_said_beforehand():
 def test_options_that_make_no_sense_are_named(options: BlockOptions, field: str):
     assert list(options.problems()) == [field]
     assert not BlockOptions(mode=LOOP, copies=1).problems()
+
+
+def test_a_block_can_begin_anywhere_in_a_cache_line() -> None:
+    block = block_of_hex("4801d8")
+    frames, items = zip(
+        *(item_for(block, BlockOptions(LOOP), None, offset=at) for at in (0, 32)), strict=True
+    )
+    assert [frame.offset for frame in frames] == [0, 32]
+    assert items[0].id != items[1].id

@@ -51,6 +51,14 @@ def test_a_site_without_a_core_model_answers_with_the_recorded_one(reader: Progr
     assert {(edge["producer"], edge["consumer"]) for edge in critical} == {(3, 4), (4, 3)}
 
 
+def test_tools_are_part_of_the_document_on_request(reader: Program) -> None:
+    assert explained(reader)[1]["tools"] is None
+    _, answer = explained(reader, tools=True)
+    assert answer["tools"][0]["name"] == f"Core model {RECORDED}"
+    assert answer["tools"][0]["cycles"] == pytest.approx(answer["cycles"], abs=1e-3)
+    assert all((tool["cycles"] is None) == bool(tool["reason"]) for tool in answer["tools"])
+
+
 def test_the_columns_of_pressure_sum_to_the_loads_of_the_ports(reader: Program) -> None:
     _, answer = explained(reader)
     rows = [instruction["pressure"] for instruction in answer["instructions"] if instruction["pressure"]]

@@ -16,7 +16,12 @@ from inference.core.judging.sheet import Answers, AnswerSheet, Grouping, ItemKin
 from inference.core.tables import ExperimentTable
 from inference.features.asking.loop import measuring_pages, tools
 from inference.features.asking.loop.confidence import MIN_BLOCKS, confidence_in
-from inference.features.asking.loop.measured import KIND, LoopMeasurement, newest_measurement
+from inference.features.asking.loop.measured import (
+    KIND,
+    LoopMeasurement,
+    alignment_verdict,
+    newest_measurement,
+)
 from inference.features.asking.loop.tools import ToolOffer
 from inference.models import (
     AnswerCache,
@@ -77,6 +82,37 @@ def test_a_button_measures_the_loop_and_the_number_fills_in(visitor: Client, mod
     assert "data-poll" not in fragment
     assert re.search(r"Measured <strong>0\.67</strong> in a loop, .*s ago</a>: predicted", fragment)
     assert "Measured <strong>0.67</strong>" in answer(visitor)
+
+
+def test_a_loop_is_measured_at_two_places_of_a_cache_line(
+    visitor: Client, model: StoredCoreModel, machine: Machine
+) -> None:
+    fields = hidden_fields(answer(visitor), "loop-alignment")
+    waiting = visitor.post(reverse("loop-alignment-measure"), {**fields, "fragment": "1"}).text
+    (address,) = re.findall(r'data-poll-url="([^"]+)"', waiting)
+    runs = work_off_all()
+    assert [(run.config["offset"], run.config["options"]["copies"]) for run in runs] == [(0, 1), (32, 1)]
+    fragment = visitor.get(address.replace("&amp;", "&")).text
+    assert "data-poll" not in fragment
+    assert "does not matter" in fragment, "the simulated machine takes as long anywhere"
+    assert newest_measurement(ROTATE_CODE, "x86-64", "loop", machine) is None, "one copy is not the loop"
+    assert "loop-alignment" not in answer(visitor, mode="unrolled")
+
+
+@pytest.mark.parametrize(
+    ("cycles", "words"),
+    [
+        ((1.0, 1.01), "within 1.0 %"),
+        ((1.0, 1.25), "25 % quicker at the beginning of a line"),
+        ((1.5, 1.0), "50 % quicker 32 bytes behind the beginning of a line"),
+        ((1.0, None), ""),
+        ((None, None), ""),
+    ],
+)
+def test_the_difference_between_two_places_is_said(cycles: tuple[float | None, ...], words: str) -> None:
+    verdict = alignment_verdict([None if each is None else LoopMeasurement(each) for each in cycles])
+    assert words in verdict
+    assert bool(words) == bool(verdict)
 
 
 def test_a_measurement_counts_for_its_code_mode_and_machine_alone(visitor: Client, model, machine) -> None:
@@ -160,11 +196,11 @@ def test_readers_see_what_is_missing_without_buttons(client: Client, model: Stor
     assert 'id="loop-missing"' in page
     assert "loop-missing-button" not in page
     assert "loop-measure-button" not in page
-    for name in ("loop-measure", "loop-complete", "loop-tools-ask"):
+    for name in ("loop-measure", "loop-alignment-measure", "loop-complete", "loop-tools-ask"):
         assert client.post(reverse(name)).status_code == 403
 
 
-@pytest.mark.parametrize("name", ["loop-measured", "loop-missing", "loop-tools"])
+@pytest.mark.parametrize("name", ["loop-measured", "loop-missing", "loop-tools", "loop-alignment"])
 @pytest.mark.parametrize("query", ["", "?code=zz&cpu=core", "?code=4801d8&cpu=nothing", "?run=7", "?run=x"])
 def test_bad_questions_are_refused(visitor: Client, model: StoredCoreModel, name: str, query: str) -> None:
     assert visitor.get(reverse(name) + query).status_code == 400

@@ -21,13 +21,20 @@ from inference.core.protocols import Json
 Covered = npt.NDArray[np.bool_]
 """bool[d, b]: whether discovery d subsumes block b."""
 
-_TIME_LIMIT = 60.0  # seconds for the integer program; then the best selection so far counts
+_TIME_LIMIT = 60.0
+"""Seconds for the integer program; then the best selection so far counts."""
+
 LENGTH = 4
 """Instructions of each block, as published."""
 
-TOP = 10  # discoveries that a campaign's page names first
-_BATCH = 500  # blocks judged at once
-_ATTEMPTS = 100  # to sample a block whose operands fit together
+TOP = 10
+"""Discoveries that a campaign's page names first."""
+
+_BATCH = 500
+"""Blocks judged at once; progress is reported after each batch."""
+
+_ATTEMPTS = 100
+"""To sample a block whose operands fit together."""
 
 
 def covered_blocks(
@@ -54,6 +61,7 @@ def covered_blocks(
 
 
 Weights = npt.NDArray[np.int64]
+"""int64[p]: number of blocks that have the p-th pattern, a column of `Covered`."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +104,14 @@ def best_selection(covered: Covered, k: int, seconds: float = _TIME_LIMIT) -> Di
 
 
 def _optimum(patterns: Covered, weights: Weights, k: int, seconds: float) -> tuple[list[int], bool]:
-    """The optimum by HiGHS: variables are first the discoveries, then the patterns."""
+    """The optimum by HiGHS, and whether it is proven to be one.
+
+    Variable i is 1 where discovery i is chosen, variable n + j where pattern j counts as covered. The number
+    of blocks with a covered pattern is maximised, which is its negative minimised, subject to:
+
+    - at most k discoveries are chosen;
+    - a pattern counts at most as often as discoveries that cover it are chosen.
+    """
     from scipy.optimize import Bounds, LinearConstraint, milp  # loads scipy
     from scipy.sparse import csr_array, hstack, identity  # loads scipy
 
@@ -119,6 +134,7 @@ def _optimum(patterns: Covered, weights: Weights, k: int, seconds: float) -> tup
 
 
 def _greedy(patterns: Covered, weights: Weights, k: int) -> list[int]:
+    """Up to k rows, each the one that adds most to those before."""
     return _by_gain(patterns, weights, range(patterns.shape[0]))[:k]
 
 
@@ -136,6 +152,7 @@ def _by_gain(patterns: Covered, weights: Weights, rows: range | list[int]) -> li
 
 
 def _weight(patterns: Covered, weights: Weights, rows: list[int]) -> int:
+    """Number of blocks that the rows cover together."""
     return int(weights[patterns[rows].any(axis=0)].sum()) if rows else 0
 
 

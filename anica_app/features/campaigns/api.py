@@ -13,12 +13,11 @@ from pydantic import Field
 
 from anica_app.features.campaigns.exports import archive_answer
 from anica_app.features.campaigns.parts_api import router as parts_router
+from anica_app.features.campaigns.progress import campaign_status, plan_of
 from anica_app.features.campaigns.query import (
     CAMPAIGN_ORDERS,
-    campaign_status,
     campaigns,
     failures_in_words,
-    plan_of,
 )
 from anica_app.features.campaigns.request import MAX_PREDICTORS, PRESETS, read_config
 from anica_app.models import Campaign

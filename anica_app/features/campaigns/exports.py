@@ -11,7 +11,8 @@ from django.db.models import QuerySet
 from django.http import FileResponse
 from django.utils.text import slugify
 
-from anica_app.features.campaigns.query import CampaignStatus, campaign_status, discoveries, failures_in_words
+from anica_app.features.campaigns.progress import CampaignStatus, campaign_status
+from anica_app.features.campaigns.query import discoveries, failures_in_words
 from anica_app.features.discoveries.wording import wording_line
 from anica_app.features.families.query import FamilyAnswer, answer_of, cycles_of
 from anica_app.models import Campaign, CampaignFile, Discovery, Family

@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
 from anica_app.features.campaigns.form import END, SETTING, CampaignForm, WordsField, initial_settings
-from anica_app.features.campaigns.query import CampaignPlan, plan_of
+from anica_app.features.campaigns.progress import CampaignPlan, plan_of
 from anica_app.features.campaigns.request import PRESETS, CampaignConfig, read_config
 from anica_app.features.discoveries.tool_commands import LLVM_MCA
 from anica_app.models import Campaign, Discovery
@@ -50,8 +50,8 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
     press = request.POST.get("press", "estimate")
     if press.startswith("preset:"):
         is_automatic = press[7:] == AUTOMATIC
-        data = request.POST
-        data = _with_pair_preset(data, usable) if is_automatic else _with_preset(data, press[7:])
+        fields = request.POST
+        data = _with_pair_preset(fields, usable) if is_automatic else _with_preset(fields, press[7:])
         return _page(request, CampaignForm(usable, data), usable)
     form = CampaignForm(usable, request.POST)
     plan = _plan(form, row_id_or_none(request.POST.get("from", "")))

@@ -18,11 +18,10 @@ from django.views.decorators.http import require_POST
 from anica_app.features.campaigns.comparison import ComparedCampaigns, compared_campaigns, differing
 from anica_app.features.campaigns.exports import archive_answer, stored_file_answer
 from anica_app.features.campaigns.form import configuration_items
+from anica_app.features.campaigns.progress import campaign_doing, campaign_status
 from anica_app.features.campaigns.query import (
     CAMPAIGN_ORDERS,
     DISCOVERY_ORDERS,
-    campaign_doing,
-    campaign_status,
     campaigns,
     discoveries,
     discovery_row,
@@ -44,7 +43,7 @@ from anica_app.features.coverage.query import (
 )
 from anica_app.features.discoveries.query import BY_BLOCK, BY_LENGTH, sample_page
 from anica_app.features.discoveries.wording import discoveries_csv
-from anica_app.features.families.evidence import Grade, RankedFamilies, ranked_families
+from anica_app.features.families.evidence import HardwareGrade, RankedFamilies, ranked_families
 from anica_app.features.families.query import answer_of, grouping_runs, growing_families, treemap_of
 from anica_app.figures.campaign_charts import RoundsChart, rounds_chart
 from anica_app.models import Campaign, CampaignFile, Discovery, SampleBatch
@@ -188,7 +187,7 @@ def _families(row: Campaign, run: Run | None, *, live: bool) -> dict[str, Any]:
 def _machines(ranked: RankedFamilies | None) -> list[Offer]:
     """The machines that can measure a witness that none has measured; [] where all are measured."""
     rows = () if ranked is None else (*ranked.worst, *ranked.others)
-    return offers().machines if any(row.grade is Grade.UNMEASURED for row in rows) else []
+    return offers().machines if any(row.grade is HardwareGrade.UNMEASURED for row in rows) else []
 
 
 def _discoveries(request: HttpRequest, row: Campaign, _tools: list[str]) -> dict[str, Any]:

@@ -276,16 +276,15 @@ def _cause(report: BugReport) -> list[str]:
 
 def _for_maintainers(report: BugReport, own: Sequence[Command]) -> list[str]:
     """The commands of further tools, a test and a snippet for LLVM's developers, the machine code."""
-    others = [line for line in report.commands[not own :] if line not in own]
+    further = [line for line in report.commands[not own :] if line not in own]
     sections = [f"Machine code: `{report.code.hex()}`"]
     sections += ["Measure it with llvm-exegesis:", code_block("asm", report.snippet)]
     if report.core:
         sections += ["Test for llvm-mca:", code_block("asm", report.test)]
-    return [*sections, *map(_command, others)]
+    return [*sections, *map(_command, further)]
 
 
 def _searches(report: BugReport) -> list[str]:
-    """Searches for existing issues."""
     searches = issue_searches(report.code, [row for row, _ in report.answers])
     links = [f"- [{search.title}]({search.url})" for search in searches]
     return ["## Perhaps known already", "\n".join(links)] if links else []

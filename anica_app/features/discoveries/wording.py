@@ -120,7 +120,7 @@ def _head(phrase: str) -> str:
 
 
 def _short_operand(name: str) -> str:
-    """`r64` for `GPR[64]`."""
+    """The operand as manuals abbreviate it: `r64` for `GPR[64]`; kinds of registers in words."""
     for start, letter in _SHORT_OPERANDS:
         if name.startswith(start):
             return letter + name[len(start) :].rstrip("]")

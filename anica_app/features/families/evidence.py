@@ -41,7 +41,7 @@ WORST = 3
 """Families that a campaign's page shows in full."""
 
 
-class Grade(StrEnum):
+class HardwareGrade(StrEnum):
     """What measurements say of a family's witness."""
 
     MEASURED = "measured"
@@ -102,12 +102,12 @@ class FamilyEvidence:
         return name_with_mode(answer[0]), answer[1].cycles
 
     @property
-    def grade(self) -> Grade:
+    def grade(self) -> HardwareGrade:
         if lost_on(self.repeated):
-            return Grade.NOT_REPEATED
+            return HardwareGrade.NOT_REPEATED
         if self.measurement is None:
-            return Grade.UNMEASURED
-        return Grade.SOME_VALUES if joined_conditions(self.repeated) else Grade.MEASURED
+            return HardwareGrade.UNMEASURED
+        return HardwareGrade.SOME_VALUES if joined_conditions(self.repeated) else HardwareGrade.MEASURED
 
     @property
     def hardware(self) -> str:
@@ -120,8 +120,10 @@ class FamilyEvidence:
         parts = [f"{name} measured {cycles:.2f} cycles{self._who_is_right(cycles)}", self._with_values()]
         if not any(measures(row) for row, _ in self.answers):
             return f"{'; '.join(filter(None, parts))}."
-        text = parts[1] or "with these operand values"  # the cycles stand beside the predictions
-        return f"{text[:1].upper()}{text[1:]}."
+        text = parts[1] or (
+            "measured with these operand values" if self.values else "the block reads no values"
+        )
+        return f"{text[:1].upper()}{text[1:]}."  # the cycles stand beside the predictions
 
     def _who_is_right(self, cycles: float) -> str:
         """`: llvm-mca 14 is right`, by the error of each prediction; "" where one tool is a machine."""
@@ -147,9 +149,9 @@ class FamilyEvidence:
     def _with_values(self) -> str:
         if condition := joined_conditions(self.repeated):
             return f"the difference shows {condition}"
-        others = max((finding.other_values for finding in self.repeated), default=0)
-        choices = count_of(others, "other choice", "other choices")
-        return f"the same with {choices} of operand values" if others else ""
+        count = max((finding.other_values for finding in self.repeated), default=0)
+        choices = count_of(count, "other choice", "other choices")
+        return f"the same with {choices} of operand values" if count else ""
 
     @property
     def bars(self) -> list[NumberBar]:
@@ -165,7 +167,7 @@ class FamilyEvidence:
     @property
     def is_doubtful(self) -> bool:
         """Whether it is no mistake of a tool, as far as is known: not repeated, or marked as no fault."""
-        return self.grade is Grade.NOT_REPEATED or self.family.mark == Discovery.Mark.NO_FAULT
+        return self.grade is HardwareGrade.NOT_REPEATED or self.family.mark == Discovery.Mark.NO_FAULT
 
 
 @dataclass(frozen=True)
@@ -184,10 +186,10 @@ class RankedFamilies:
         parts = [
             f"{counts[grade]} {words}"
             for grade, words in (
-                (Grade.MEASURED, "measured by a machine"),
-                (Grade.SOME_VALUES, "measured, with some operand values only"),
-                (Grade.NOT_REPEATED, "not shown again when measured again"),
-                (Grade.UNMEASURED, "not measured"),
+                (HardwareGrade.MEASURED, "measured by a machine"),
+                (HardwareGrade.SOME_VALUES, "measured, with some operand values only"),
+                (HardwareGrade.NOT_REPEATED, "not shown again when measured again"),
+                (HardwareGrade.UNMEASURED, "not measured"),
             )
             if counts[grade]
         ]

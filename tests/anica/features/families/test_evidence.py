@@ -6,7 +6,7 @@ import pytest
 
 from anica_app.core.value_dependence import NOT_AGAIN
 from anica_app.features.families import evidence
-from anica_app.features.families.evidence import Grade, evidence_of, ranked_families
+from anica_app.features.families.evidence import HardwareGrade, evidence_of, ranked_families
 from anica_app.features.families.query import families_in_order
 from anica_app.models import Campaign, CampaignPredictor, Discovery, Family
 from anica_app.storage.findings import OPERAND_VALUES
@@ -66,7 +66,7 @@ def repeat(campaign: Campaign, finding: dict[str, object]) -> None:
 
 def test_two_tools_without_a_measurement_settle_nothing():
     row = only(campaign_of("osaca", "mapping"))
-    assert (row.grade, row.hardware) == (Grade.UNMEASURED, "No machine has measured the block.")
+    assert (row.grade, row.hardware) == (HardwareGrade.UNMEASURED, "No machine has measured the block.")
     assert row.values == ""
     assert [(bar.name, bar.width, bar.is_measured) for bar in row.bars] == [
         ("osaca 0", 12.5, False),
@@ -83,7 +83,7 @@ def test_a_stored_measurement_judges_the_tools(measured: float, right: str):
     lab = Predictor.objects.create(name="machine lab", kind="machine", key="m" * 64)
     AnswerCache.objects.create(predictor=lab, block=block_key(SHIFT), cycles=measured)
     row = only(campaign)
-    assert row.grade is Grade.MEASURED
+    assert row.grade is HardwareGrade.MEASURED
     assert row.hardware == f"machine lab measured {measured:.2f} cycles{right}"
     assert row.sentence.endswith(f"; machine lab measured {measured:g}")
 
@@ -92,11 +92,11 @@ def test_a_machine_among_the_tools_says_with_which_values():
     campaign = campaign_of("osaca", "machine")
     repeat(campaign, repeated("", FOUND, ONE))
     row = only(campaign)
-    assert (row.grade, row.values) == (Grade.MEASURED, "cl = 0")
+    assert (row.grade, row.values) == (HardwareGrade.MEASURED, "cl = 0")
     assert row.hardware == "The same with 1 other choice of operand values."
     repeat(campaign, repeated("only where cl = 0", FOUND))
     row = only(campaign)
-    assert (row.grade, row.hardware) == (Grade.SOME_VALUES, "The difference shows only where cl = 0.")
+    assert (row.grade, row.hardware) == (HardwareGrade.SOME_VALUES, "The difference shows only where cl = 0.")
 
 
 def test_what_a_machine_does_not_show_again_is_no_mistake():

@@ -17,7 +17,7 @@ with the bounds of the same blocks as `bounds`.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -108,7 +108,7 @@ def run(quick: bool) -> Iterator[Result]:
 def recorded_model(effort: PMEvoSettings) -> tuple[CoreModel, frozenset[str]]:
     """Of what was recorded, ports inferred; with the schemes that it knows by others."""
     default, starter = zen5_results(*_DEFAULT), zen5_results(*_STARTER)
-    explained, portless = explained_mapping(default)
+    explained, portless, _ = explained_mapping(default)
     mapping = merge(explained, explained, [evolved_mapping(starter, effort)])
     assert mapping is not None, "both sets have schemes in common"
     measured = {result.experiment: result.cycles for result in (*starter, *default) if result.cycles}
@@ -119,8 +119,8 @@ def recorded_model(effort: PMEvoSettings) -> tuple[CoreModel, frozenset[str]]:
     return replace(zen5_core(), mapping=whole, alone={}, loop_code=loop_code), assumed
 
 
-def explained_mapping(results: Sequence[Measured]) -> tuple[PortMapping, list[str]]:
-    """The mapping, and the schemes that need no port."""
+def explained_mapping(results: Sequence[Measured]) -> tuple[PortMapping, list[str], dict[str, float]]:
+    """(mapping, schemes that need no port, {scheme whose ports were not found: cycles alone})."""
     schemes = tuple(sorted({scheme for result in results for scheme in result.experiment.schemes}))
     problem = ExplainProblem(
         schemes, ExplainSettings(), preferred=tuple(PREFERRED), domains=domains_of(schemes)
@@ -137,7 +137,12 @@ def explained_mapping(results: Sequence[Measured]) -> tuple[PortMapping, list[st
             and judged.cycles <= _FULL_RATE * full_rate
         )
     ]
-    return found.mapping, portless
+    alone = {
+        judged.scheme: judged.cycles
+        for judged in found.characterisations
+        if judged.reason and judged.cycles is not None and judged.scheme not in portless
+    }
+    return found.mapping, portless, alone
 
 
 def evolved_mapping(results: Sequence[Measured], effort: PMEvoSettings) -> PortMapping:
@@ -152,15 +157,19 @@ def evolved_mapping(results: Sequence[Measured], effort: PMEvoSettings) -> PortM
 
 def completed(mapping: PortMapping) -> PortMapping:
     """With the schemes that a core model knows by others, as `inference.storage.core_models` has them."""
-    mnemonics = {scheme.partition(" ")[0].removeprefix("v") for scheme in mapping.usage}
+    return with_sums(mapping, equivalent_schemes(mapping.usage))
+
+
+def equivalent_schemes(schemes: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """{scheme that cannot be measured: schemes that do the same work}, among those with similar mnemonics."""
+    mnemonics = {scheme.partition(" ")[0].removeprefix("v") for scheme in schemes}
     legacy = [
         scheme.text
         for mnemonic in sorted(mnemonics)
         for scheme in schemes_of(mnemonic)
         if scheme.exclusion.startswith(LEGACY_SSE)
     ]
-    sums = {text: same_work(text) for text in (*EQUIVALENT_SCHEMES, *legacy)}
-    return with_sums(mapping, sums)
+    return {text: same_work(text) for text in (*EQUIVALENT_SCHEMES, *legacy)}
 
 
 def predicted(

@@ -71,7 +71,7 @@ def test_a_campaign_leaves_as_zip_and_comes_back(page: Page, campaigns: list[str
     page.locator("#run-state").get_by_role("link", name=re.compile("brought back")).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("brought back")
     expect(page.locator(".discoveries tbody tr")).to_have_count(1)
-    expect(page.locator("#campaign-standing")).to_contain_text("Discoveries")
+    expect(page.locator("#campaign-counters")).to_contain_text("Discoveries")
 
 
 def test_views_of_a_campaign_are_addresses(page: Page, campaigns: list[str]):

@@ -104,14 +104,14 @@ def _is_there(excluded: Any) -> bool:
 
 
 def pair_preset(pair: Sequence[PredictorListing]) -> str:
-    """The preset that fits one or two predictors.
+    """The preset that fits two predictors; that of two tools while one is missing.
 
     Two machines are two ways of measuring if they are one machine; releases differ in nothing but the version
     and the program.
     """
     measuring = [row for row in pair if row.kind.name in MEASURING]
     if len(pair) < 2:
-        return "crashes" if pair and not measuring else "tools"
+        return "tools"
     first, second = pair
     if len(measuring) == 2:
         return "harness" if first.options.get("machine") == second.options.get("machine") else "hardware"

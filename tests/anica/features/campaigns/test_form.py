@@ -252,7 +252,7 @@ NEXT = listing("llvm-mca", "mca 19 of znver4", "19.1", release="19", cpu="znver4
     ("pair", "preset"),
     [
         ((), "tools"),
-        ((NEW,), "crashes"),
+        ((NEW,), "tools"),
         ((LOOPS,), "tools"),
         ((OLD, NEW), "regression"),
         ((NEW, NEXT), "tools"),

@@ -26,6 +26,8 @@ long for other schemes of the same number.
 _SETTLING = 5.0
 """Seconds of expected work that weigh as much as the assumption that a run is as fast as earlier ones."""
 _SLOWDOWNS = (0.3, 20.0)
+_CHANGING = 2.0
+"""Factor to either side of an estimate on a computer that is slower than usual."""
 _SLOW, _NOTICEABLE = 1.4, 5.0
 """Factor and seconds by which a run has to be slower than earlier ones before pages say so."""
 
@@ -244,7 +246,13 @@ def remaining_time(steps: Sequence[StepProgress], expected: ExpectedTime) -> Rem
     if likely is None:
         return RemainingTime(None, left, slowdown)
     is_slow = slowdown >= _SLOW and actual - planned >= _NOTICEABLE
-    return RemainingTime(_narrowed(likely, elapsed, expected), left, slowdown, is_slow)
+    # Other work comes and goes: what it has cost so far says little about what it will.
+    total = (
+        TimeRange(likely / _CHANGING, likely, likely * _CHANGING)
+        if is_slow
+        else _narrowed(likely, elapsed, expected)
+    )
+    return RemainingTime(total, left, slowdown, is_slow)
 
 
 def _weighed(by_steps: float | None, elapsed: float, expected: ExpectedTime) -> float | None:

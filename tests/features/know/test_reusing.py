@@ -66,8 +66,9 @@ def measured(machine: Machine) -> dict[str, Run]:
     return runs
 
 
-def reused(machine: Machine, schemes: str = "default", **options: bool) -> set[str]:
-    return set(reusable_runs(machine, KnowConfig(machine=machine.pk, schemes=schemes, **options)))
+def reused(machine: Machine, schemes: str = "default", *, measure_again: bool = False) -> set[str]:
+    config = KnowConfig(machine=machine.pk, schemes=schemes, measure_again=measure_again)
+    return set(reusable_runs(machine, config))
 
 
 def test_what_was_measured_in_the_same_way_is_not_measured_again(machine: Machine) -> None:

@@ -30,7 +30,7 @@ from inference.features.running.runs.record import RunRecord
 from inference.isa.scheme import NOT_IN_A_BODY
 from inference.models import Machine, Run, StoredCoreModel
 from inference.runs.estimates import TimeEstimate, estimate
-from inference.web.listed_mappings import best_score
+from inference.web.contributions import PanelPlace, rendered_panels
 from inference.web.request_fields import RequestField
 
 EXPLAINED_PER_SCHEME = 12
@@ -68,17 +68,22 @@ def know(request: HttpRequest, pk: int) -> HttpResponse:
     return measuring_page(request, pk, "know", "inference/know/form.html", KnowForm, _plan)
 
 
-def parts(_request: HttpRequest, run: Run, _record: RunRecord) -> dict[str, Any]:
-    model = StoredCoreModel.objects.filter(run=run).select_related("mapping").first()
-    best = None if model is None or model.mapping is None else best_score(model.mapping)
-    judgement = None if best is None else best.judgement
+def parts(request: HttpRequest, run: Run, _record: RunRecord) -> dict[str, Any]:
+    model = StoredCoreModel.objects.filter(run=run).select_related("mapping", "isa", "machine__isa").first()
     outcomes = part_outcomes(run)
     context = {
         "parts": outcomes,
         "part_results": [outcome for outcome in outcomes if outcome.result_name or outcome.error],
         "core_model": model,
     }
-    return context | ({"judgement": judgement} if run.state in Run.FINAL else {})
+    if model is None or run.state != Run.State.DONE:
+        return context
+    verdicts = [
+        panel
+        for panel in rendered_panels(request, PanelPlace.CORE_MODEL, model)
+        if panel.panel.name == "verdict"
+    ]
+    return {**context, "verdicts": verdicts}
 
 
 @dataclass(frozen=True)

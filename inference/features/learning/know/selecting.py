@@ -137,7 +137,7 @@ class CoreParts:
         A joined mapping uses its port names, to which the witnesses refer.
         """
         # The earlier core model comes first, and may have characterised a few schemes of a smaller selection.
-        counts = {label: row.characterisations.count() for label, row in reversed(self.rows.items())}
+        counts = {label: row.characterisations.count() for label, row in reversed([*self.rows.items()])}
         label = max(counts, key=counts.__getitem__, default=None)
         return label if label is not None and counts[label] else None
 

@@ -1,7 +1,8 @@
 """Reads names of x86 schemes in different styles into one comparable form.
 
-Four styles are understood:
+Five styles are understood:
 
+- manuals': `add r64, imm8`;
 - the scheme texts of this project, `add GPR[64]:RW, IMM[8]:R`, and the papers, `add ⟨GPR[64]⟩RW, ⟨IMM[8]⟩R`;
 - PMEvo's: `ADD_((REG:RW:G:64)),_qword_ptr_[((MEM:64))_+_((MIMM:16))]`;
 - iwho's, after uops.info: `add RW:GPR:64, qword ptr R:MEM(64)`, where sets of registers are spelt out;
@@ -31,16 +32,25 @@ MAX_OPERANDS = 8
 """More than any instruction has; it limits the number of variants of a name."""
 
 _PREFIXES = frozenset({"lock", "rep", "repe", "repne", "repz", "repnz", "data16", "rex.w", "{evex}", "{vex}"})
+"""Words before the mnemonic that belong to the head of a name."""
+
 _SAME_PREFIX = {"repz": "repe", "repnz": "repne"}
+"""Synonyms: the one on the right is kept."""
+
 _SAME_REPEAT = {"rep": "repe", "repe": "rep"}
+"""One prefix byte, whose name depends on whether the string instruction compares flags."""
 
 _SAME_MNEMONIC = {"retfq": "rex.w retf", "movabs": "mov"}
+"""Mnemonics of single styles, and what the others write."""
+
+# Synonyms of condition codes: "setnae" is "setb".
 _SAME_CONDITION = {
     "c": "b", "nae": "b", "nb": "ae", "nc": "ae", "z": "e", "nz": "ne", "na": "be", "nbe": "a",
     "pe": "p", "po": "np", "nge": "l", "nl": "ge", "ng": "le", "nle": "g",
 }  # fmt: skip
 _CONDITIONAL = re.compile(rf"(j|set|cmov)({'|'.join(_SAME_CONDITION)})")
 
+# Names of the comparison predicates 0 to 31 of (v)cmp, which iwho makes part of the mnemonic.
 _PREDICATES = (
     "eq", "lt", "le", "unord", "neq", "nlt", "nle", "ord", "eq_uq", "nge", "ngt", "false", "neq_oq", "ge",
     "gt", "true", "eq_os", "lt_oq", "le_oq", "unord_s", "neq_us", "nlt_uq", "nle_uq", "ord_s", "eq_us",
@@ -49,6 +59,7 @@ _PREDICATES = (
 _PREDICATE_NUMBER = {name: number for number, name in enumerate(_PREDICATES)}
 _COMPARISON = re.compile(r"(v?cmp)(\w+?)(p[sdh]|s[sdh])")
 
+# Bits of the memory operand behind "qword ptr".
 _POINTER_WIDTH = {
     "byte": 8, "word": 16, "dword": 32, "qword": 64, "xmmword": 128, "ymmword": 256, "zmmword": 512,
 }  # fmt: skip
@@ -100,13 +111,14 @@ class SchemeNameParts:
             yield self.head, self.operands[:-1]
         if mnemonic == "xchg":
             yield self.head, self.operands[::-1]
-        if prefix in _SAME_REPEAT:  # one byte, called repe where flags are compared
+        if prefix in _SAME_REPEAT:
             yield _SAME_REPEAT[prefix] + blank + mnemonic, self.operands
         if mnemonic.startswith("f") and self.operands[:1] == ("st0",):  # what x87 code leaves unsaid
             yield self.head, self.operands[1:]
 
 
 def _operand_variants(operand: str) -> tuple[str, ...]:
+    """What scheme texts may write for an operand, the most literal first."""
     if operand == "rel":
         return "rel[32]", "rel[8]"
     if operand == "mem[512]":  # a cache line, as uops.info sees prefetches
@@ -127,7 +139,10 @@ def reduced(key: Key) -> Key:
 
 
 _ABSOLUTE = {f"mem[{width}]": f"moffs[{width}]" for width in (8, 16, 32, 64)}
+"""Memory operands that may be the absolute address of `mov`, which other styles do not distinguish."""
+
 _FIXED_MEMORY = re.compile(r"mem\[\d+,r[^]]*\]")
+"""Memory at a fixed register, as string instructions have: `mem[8,rdi]`."""
 
 
 def squeezed(name: str) -> str:
@@ -163,6 +178,7 @@ def read(name: str) -> SchemeNameParts | None:
 
 
 def _head(plain: str) -> tuple[str, str]:
+    """Prefixes and mnemonic, and the text of the operands behind them."""
     words = plain.split(" ")
     count = 0
     while count < len(words) - 1 and words[count] in _PREFIXES:
@@ -171,17 +187,25 @@ def _head(plain: str) -> tuple[str, str]:
     return " ".join((*prefixes, words[count])), " ".join(words[count + 1 :])
 
 
-_COMMA_OUTSIDE = re.compile(r",(?![^\[]*\])")  # bounded: a scheme's name has at most 500 characters
+_COMMA_OUTSIDE = re.compile(r",(?![^\[]*\])")
+"""A comma that is not in brackets; each looks ahead over at most `MAX_NAME` characters."""
 
 
 def _read_text(head: str, operand_text: str) -> SchemeNameParts | None:
+    """Read a name in the style of scheme texts."""
     return _reading(head, _COMMA_OUTSIDE.split(operand_text) if operand_text else [], _text_operand)
 
 
 def _reading(
     head: str, parts: Sequence[str], operand: Callable[[str], tuple[str, str] | None]
 ) -> SchemeNameParts | None:
-    """The reading with the operands and accesses that `operand` makes of the parts; None without a head."""
+    """Read a name part by part; None without a head.
+
+    Args:
+        head: Prefixes and mnemonic.
+        parts: The operands as written; those beyond `MAX_OPERANDS` are dropped.
+        operand: (operand, access) of a part; None for one that it does not understand, which is kept as is.
+    """
     if not head:
         return None
     pairs = [(part, operand(part.strip())) for part in parts[:MAX_OPERANDS]]
@@ -192,18 +216,29 @@ def _reading(
     )
 
 
+_MANUALS = re.compile(r"(r|m|imm|rel)(8|16|32|64|80|128|256|512)")
+_CLASSES = {"r": "gpr", "m": "mem"}
+"""{class of operands in manuals: in scheme texts}; the others are the same."""
+
+
 def _text_operand(part: str) -> tuple[str, str] | None:
+    """`⟨GPR[64]⟩RW`, `GPR[64]:RW` or `r64` as (operand, access)."""
     if part.startswith(("⟨", "<")):
         name, _, access = part[1:].replace(">", "⟩").partition("⟩")
     else:
         name, _, access = part.partition(":")
     access = access.strip(" :_{}")
     name = name.replace(" ", "")
+    if manual := _MANUALS.fullmatch(name):
+        name = f"{_CLASSES.get(manual[1], manual[1])}[{manual[2]}]"
     return (name, access) if name and access in {"", "r", "w", "rw"} else None
 
 
 _PMEVO_POINTER = re.compile(rf"({_POINTER})_ptr_\[.*\]")
 _PMEVO_HOLE = re.compile(r"\(\((?:reg:(rw|r|w):([gv]):(\d+)|imm:(\d+)|div:(\d+))\)\)")
+"""A placeholder that PMEvo fills: a general or vector register with its access, an immediate, a divisor."""
+
+# Terms of an address, as letters: base, index, scaled index, displacement (of 8 bits, or of any size).
 _PMEVO_TERMS = {
     "((mem:64))": "B",
     "2*((div:64))": "S*I",
@@ -211,11 +246,14 @@ _PMEVO_TERMS = {
     "((imm:8))": "D8",
     "((mimm:16))": "D",
 }
-_PMEVO_COMMA = re.compile(r",_(?![^\[]*\])")  # bounded: a scheme's name has at most 500 characters
+_PMEVO_COMMA = re.compile(r",_(?![^\[]*\])")
+"""Like `_COMMA_OUTSIDE`; PMEvo writes an underscore for a blank."""
+
 _VECTOR = {"64": "mm", "128": "xmm", "256": "ymm", "512": "zmm"}
 
 
 def _read_pmevo(plain: str) -> SchemeNameParts | None:
+    """Read a name in PMEvo's style, of x86 or AArch64."""
     is_aarch64 = plain.startswith("_")  # so begin PMEvo's names for AArch64
     mnemonic, _, operand_text = plain.replace(" ", "").lstrip("_").partition("_")
     if is_aarch64:
@@ -227,6 +265,7 @@ def _read_pmevo(plain: str) -> SchemeNameParts | None:
 
 
 def _pmevo_operand(part: str) -> tuple[str, str] | None:
+    """(operand, access) of a placeholder, or of an address with or without the width of its memory."""
     if pointer := _PMEVO_POINTER.fullmatch(part):
         return f"mem[{_POINTER_WIDTH[pointer[1]]}]", ""
     if part.startswith("_[") and part.endswith("]"):
@@ -244,6 +283,7 @@ def _pmevo_operand(part: str) -> tuple[str, str] | None:
 
 
 def _pmevo_address(inside: str) -> tuple[str, str] | None:
+    """The operand of an address that is computed but not accessed, by the shape of its sum."""
     parts = [_PMEVO_TERMS.get(term.strip("_")) for term in inside.split("+")]
     if None in parts:
         return None
@@ -265,8 +305,14 @@ _IWHO_CLASS = re.compile(
 _IWHO_UNMARKED = re.compile(r"imm\((\d+)\)|(0x[0-9a-f]+)|(mem\(0\))|(sym)")
 
 _LOW_CODES = frozenset({"al", "cl", "dl", "bl", "r8b", "r9b", "r10b", "r11b"})
+"""Byte registers with a code of 0 to 3 in the three bits of an encoding: class `gpr[8a]`."""
+
 _HIGH_CODES = frozenset({"spl", "bpl", "sil", "dil", "r12b", "r13b", "r14b", "r15b"})
+"""Byte registers with a code of 4 to 7, where `ah` to `bh` are without a REX prefix: class `gpr[8b]`."""
+
 _WITHOUT_REX = frozenset({"al", "cl", "dl", "bl"})
+"""Low bytes that are encoded without a REX prefix."""
+
 _REGISTER_SETS = {
     frozenset({"ah", "bh", "ch", "dh"}): "gpr[8h]",
     _WITHOUT_REX: "gpr[8]",
@@ -286,10 +332,12 @@ def register_class(names: frozenset[str]) -> str | None:
 
 
 def _read_iwho(head: str, operand_text: str) -> SchemeNameParts | None:
+    """Read a name in iwho's style."""
     return _reading(head, operand_text.split(", "), _iwho_operand)
 
 
 def _iwho_operand(part: str) -> tuple[str, str] | None:
+    """(operand, access) of `qword ptr R:MEM(64)`, or of an operand without access such as `IMM(8)`."""
     if unmarked := _IWHO_UNMARKED.fullmatch(part):
         immediate, literal, address, _ = unmarked.groups()
         if immediate:
@@ -304,6 +352,7 @@ def _iwho_operand(part: str) -> tuple[str, str] | None:
 
 
 def _iwho_name(registers: str, width: int) -> str | None:
+    """The operand for what iwho lists behind an access; `width` in bits, of memory at a fixed register."""
     if "," in registers:
         return register_class(frozenset(registers.split(",")))
     match = _IWHO_CLASS.fullmatch(registers)
@@ -327,7 +376,8 @@ _PALMED_OPERAND = re.compile(
 
 
 def _read_palmed(plain: str) -> SchemeNameParts | None:
-    mnemonic, *operands = plain.replace("_xmm_", "_", 1).split("_")  # cmpsd_xmm is not the string operation
+    """Read a name in Palmed's style; in it, `cmpsd_xmm` is `cmpsd` on vectors, no string instruction."""
+    mnemonic, *operands = plain.replace("_xmm_", "_", 1).split("_")
     return _reading(mnemonic, operands, _palmed_operand)
 
 

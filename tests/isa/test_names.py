@@ -26,6 +26,24 @@ def test_a_text_is_found_whatever_its_case_blanks_and_brackets(text, random):
 @pytest.mark.parametrize(
     ("name", "text"),
     [
+        ("imul r64, r64", "imul GPR[64]:RW, GPR[64]:R"),
+        ("add r32, imm8", "add GPR[32]:RW, IMM[8]:R"),
+        ("vpaddd ymm, ymm, m256", "vpaddd YMM:W, YMM:R, MEM[256]:R"),
+        ("shl r64, cl", "shl GPR[64]:RW, cl:R"),
+    ],
+)
+def test_operands_may_be_written_as_in_manuals(name: str, text: str) -> None:
+    assert X86.resolve(name) == text
+    assert X86.nearest(name)[0] == text
+
+
+def test_a_suggestion_has_the_width_that_was_asked_for() -> None:
+    assert X86.nearest("mov r64")[0].startswith("mov GPR[64]")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
         ("add ⟨GPR[64]⟩RW , ⟨IMM[8]⟩R", "add GPR[64]:RW, IMM[8]:R"),
         ("add ⟨GPR[64] ⟩𝑅𝑊 , ⟨GPR[64] ⟩𝑅", "add GPR[64]:RW, GPR[64]:R"),
         ("vaddpd ⟨XMM⟩_W, ⟨XMM⟩_R, ⟨MEM[128]⟩_R", "vaddpd XMM:W, XMM:R, MEM[128]:R"),

@@ -93,6 +93,18 @@ def test_a_name_of_uops_info_is_read_to_its_scheme(name: str, found: set[str]) -
 
 
 @pytest.mark.shared
+def test_a_name_that_is_given_to_uops_info_is_one_of_its_addresses() -> None:
+    path = settings.SHARED / "data" / "iwho" / "x86_uops_info_features.json"
+    entries = [entry for listed in json.loads(path.read_text()).values() for entry in listed]
+    pages = {entry.get("uops_info_url", "").rsplit("/", 1)[-1].removesuffix(".html") for entry in entries}
+    names = {scheme.text: name for scheme in schemes() if (name := uops_info.name_of(scheme))}
+    assert len(names) > 2500
+    assert [text for text, name in names.items() if name not in pages] == []
+    back = [text for text, name in names.items() if text in uops_info.schemes_named(name)]
+    assert {text.partition(" ")[0] for text in names.keys() - set(back)} <= {"shld", "shrd"}
+
+
+@pytest.mark.shared
 def test_the_names_of_uops_info_lead_to_the_schemes_of_the_same_instructions() -> None:
     path = settings.SHARED / "data" / "iwho" / "x86_uops_info_features.json"
     ours = {scheme.text: scheme for scheme in schemes()}

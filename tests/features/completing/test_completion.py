@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.test import Client
 
 from inference.core.core_model import Assumptions
 from inference.core.mapping import PortMapping as Mapping
@@ -10,6 +11,8 @@ from inference.features.asking.loop.query import analysis_of
 from inference.features.learning.completing import query
 from inference.features.learning.completing.job import CompletionJob
 from inference.features.learning.core_model.storing import store_parts
+from inference.features.library.instruction.query import card_of
+from inference.features.library.instruction.request import InstructionRequest
 from inference.isa.blocks import block_of_text
 from inference.isa.x86.scheme_set import scheme_and_form
 from inference.measuring.simulated_agent import SimulatedHarness, simulated_facts
@@ -187,3 +190,25 @@ def test_the_answer_fills_in(model):
     assert before.instructions[0].unknown
     assert not after.instructions[0].unknown
     assert after.usual >= 1.0
+
+
+def test_a_card_offers_to_measure_what_this_computer_lacks(
+    model: StoredCoreModel, machine: Machine, visitor: Client
+):
+    card = card_of(InstructionRequest(mnemonic="rol"))
+    assert query.card_context(card) is None  # it is not the computer that the site runs on
+    Machine.objects.filter(pk=machine.pk).update(local=True)
+    context = query.card_context(card)
+    assert context is not None
+    assert context["measurable"] == [ROL]
+    assert query.card_context(card_of(InstructionRequest(mnemonic="shl"))) is None
+    address = "/i/x86-64/rol/"
+    assert "Measure 1 form here" in visitor.get(address).text
+    assert visitor.post(address, {"press": "measure-here"}).url == address
+    run = Run.objects.get(kind="complete")
+    assert run.config["schemes"] == [model.isa.schemes.get(text=ROL).pk]
+    page = visitor.get(address).text
+    assert 'id="measuring-here"' in page
+    assert "data-poll" in page
+    work_off(run)
+    assert query.card_context(card) is None

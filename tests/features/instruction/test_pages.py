@@ -257,3 +257,77 @@ def test_the_shell_prints_the_same(measured: ExperimentSet, inferred: PortMappin
     assert "latency 3.00–4.00" in out.getvalue()
     with pytest.raises(CommandError, match="right would be lab"):
         call_command("instruction", "imul", on=["nowhere"])
+
+
+def test_recorded_cores_are_on_the_card_after_the_computer(
+    no_gallery: pytest.MonkeyPatch, machine: Machine, inferred: PortMapping
+):
+    no_gallery.undo()
+    found = card()
+    assert [cpu.key for cpu in found.cpus if cpu.machine] == [f"m{machine.pk}"]
+    assert not found.cpus[0].is_recorded
+    recorded = next(cpu for cpu in found.cpus if cpu.key == "r-zen-5")
+    wide = next(row for row in found.forms if row.scheme.text == WIDE)
+    cell = wide.cells[found.cpus.index(recorded)]
+    assert cell.certainty is Certainty.RECORDED
+    assert "mean error" in cell.why
+    assert cell.uops
+    assert cell.latency is not None
+    assert cell.latency.most == pytest.approx(3.0, abs=0.1)
+    assert len(recorded.port_labels) == len(recorded.ports)
+    assert [cpu.key for cpu in card("r-zen-5").cpus] == ["r-zen-5"]
+
+
+def test_an_imported_core_model_is_a_cpu(no_gallery: pytest.MonkeyPatch, isa: ISA, visitor: Client):
+    document = {
+        "format": "pmweb-core-model",
+        "version": 1,
+        "isa": "x86-64",
+        "mapping": {"ports": ["0", "MUL"], "usage": {WIDE: [{"ports": ["MUL"], "count": 1}]}},
+        "latencies": {
+            WIDE: [
+                {"source": "2", "destination": "1", "cycles": 3.0},
+                {"source": "2", "destination": "flags", "cycles": 5.0, "basis": "a bound"},
+            ]
+        },
+        "idioms": {"free": [WIDE]},
+        "front_end": {"fused": ["imul reg, reg + je"]},
+    }
+    row = StoredCoreModel.objects.create(name="theirs", isa=isa, document=document)
+    (cpu,) = card().cpus
+    assert cpu.key == f"c{row.pk}"
+    (form_on_cpu,) = card().forms
+    (cell,) = form_on_cpu.cells
+    assert cell.latency is not None
+    assert (cell.latency.most, cell.latency.at_most) == (3.0, 5.0)
+    assert list(cell.conditions) == [
+        "dependency-breaking: with equal registers it waits for nothing",
+        "fused with je behind it",
+    ]
+    page = visitor.get("/i/x86-64/imul/").text
+    assert ">MUL<" in page
+    assert "https://uops.info/html-instr/IMUL_R64_R64.html" in page
+    answer = visitor.get(f"/api/v1/isas/{isa.pk}/instructions/imul").json()
+    assert answer["forms"][0]["cells"][0]["latencies"][0]["least"] == 3.0
+
+
+def test_latencies_that_depend_on_values_name_these(
+    machine: Machine, latencies: LatencySet, inferred: PortMapping
+):
+    row = SchemeLatencies.objects.get()
+    value = {"least": 3.0, "most": 3.0, "at_most": None, "why": ""}
+    quick = {**value, "values": "quick", "told": "0 / 1"}
+    slow = {**value, "values": "slow", "told": "9 / 7", "most": 4.0}
+    row.pairs = [{**row.pairs[0], "values": [quick, slow]}]
+    row.save()
+    by_text = {each.scheme.text: each.cells[0] for each in card().forms}
+    assert list(by_text[WIDE].conditions) == [
+        "quick values (0 / 1): latency 3.00",
+        "slow values (9 / 7): latency 4.00",
+    ]
+
+
+def test_forms_of_unusual_widths_are_last(no_gallery: pytest.MonkeyPatch, isa: ISA):
+    value = Mapping(PORTS, dict.fromkeys((SILENT, WIDE, LOADING), ((2, 1),)))
+    store_mapping("a file", isa, value, origin=PortMapping.Origin.IMPORT, source="a.xml")
+    assert [each.scheme.text for each in card().forms] == [WIDE, LOADING, SILENT]

@@ -158,4 +158,6 @@ def test_a_search_by_a_name_takes_no_more_queries_than_any_other(isa: ISA) -> No
         with CaptureQueriesContext(connection) as queries:
             find(text, 5)
         counts.append(len(queries))
-    assert max(counts) <= counts[0] + 2  # the count, where there are more than are shown; whether any row matches
+    assert (
+        max(counts) <= counts[0] + 2
+    )  # the count, where there are more than are shown; whether any row matches

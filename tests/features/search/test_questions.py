@@ -169,3 +169,47 @@ def test_the_card_of_forms_that_no_form_has(visitor: Client, mapping: PortMappin
     page = visitor.get(reverse("instruction", args=["x86-64", "imul"]), {"forms": "zmm"})
     assert page.status_code == 200
     assert "all forms" in page.text
+
+
+@pytest.mark.parametrize(
+    ("text", "mnemonics"),
+    [
+        ("imlu", ["imul"]),
+        ("vpad", ["vpaddd"]),
+        ("imul 64", ["imul"]),
+        ("zen 6 shl", ["shl"]),
+        ("shl, add", ["shl", "add"]),
+        ("qqqqqq", []),
+        ("", []),
+    ],
+)
+def test_a_begun_or_misspelt_mnemonic_is_near_its_card(isa: ISA, text: str, mnemonics: list[str]):
+    near = near_answers(question_of(text))
+    assert [answer.text for answer in near][: len(mnemonics)] == mnemonics
+    assert bool(near) == bool(mnemonics)
+    assert answers_to(question_of(text)) == []
+
+
+@pytest.mark.parametrize("text", ["IMUL64rr", "IMUL_R64_R64", "IMUL (R64, R64)"])
+def test_the_name_of_one_form_leads_to_it_on_the_card(isa: ISA, text: str):
+    (answer,) = answers_to(question_of(text))
+    assert answer.text == IMUL
+    assert answer.page.endswith(f"/imul/#scheme-{isa.schemes.get(text=IMUL).pk}")
+
+
+def test_recorded_cores_answer_for_their_ports(no_gallery: pytest.MonkeyPatch, isa: ISA, visitor: Client):
+    no_gallery.undo()
+    answers = answers_to(question_of("what runs on ALU2 on zen 5"))
+    assert [answer.text for answer in answers] == ["Schemes on port ALU2 of Zen 5, as recorded"]
+    page = visitor.get(answers[0].page)
+    assert IMUL in [row.text for row in page.context["page"].rows]
+
+
+def test_hexadecimal_digits_may_have_a_prefix(visitor: Client, isa: ISA):
+    page = visitor.get(reverse("search"), {"q": "0x480fafc3", "all": "1"})
+    assert [answer.text for answer in page.context["answers"]] == [IMUL]
+
+
+def test_a_misspelt_mnemonic_is_asked_about(visitor: Client, isa: ISA):
+    assert "Did you mean" in visitor.get(reverse("search"), {"q": "imlu"}).text
+    assert "/i/x86-64/imul/" in visitor.get(reverse("search-suggestions"), {"q": "imlu"}).text

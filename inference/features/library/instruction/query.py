@@ -180,7 +180,8 @@ def card_of(request: InstructionRequest) -> InstructionCard:
             silent.append(scheme)
         else:
             forms.append(InstructionForm(scheme, cells))
-    forms.sort(key=lambda form: form.cells[0].is_empty)  # those of the CPU at hand first, else in order
+    # Those of the CPU at hand first, then usual ones; else in order.
+    forms.sort(key=lambda form: (form.cells[0].is_empty, _is_unusual(form.scheme)))
     bare = mnemonic.removeprefix("v")
     relatives = isa.schemes.filter(mnemonic__in={bare, f"v{bare}"} - {mnemonic}).order_by("mnemonic")
     return InstructionCard(
@@ -241,6 +242,12 @@ def form_order(scheme: InstructionScheme) -> tuple[object, ...]:
     kinds = {operand.get("kind") for operand in explicit}
     group = (_IMMEDIATE in kinds, bool(scheme.memory))
     return group, scheme.memory, scheme.width, len(explicit), scheme.text
+
+
+def _is_unusual(scheme: InstructionScheme) -> bool:
+    """Whether programs rarely use a form: of 8 and 16 bits, with a prefix, a mask, or a fixed immediate."""
+    text = scheme.text
+    return scheme.width in (8, 16) or not text.startswith(scheme.mnemonic) or "{" in text or " 0x" in text
 
 
 def _values(

@@ -124,7 +124,7 @@ def scheme_table(isa: ISA, request: TableRequest, default: int = DEFAULT_CPUS) -
         RequestError: For an unknown CPU or port.
     """
     cpus = table_cpus(isa)
-    chosen = _first_of_cores(cpus)[:default] if request.cpu is None else chosen_cpus(cpus, request.cpu)
+    chosen = _one_of_each_core(cpus)[:default] if request.cpu is None else chosen_cpus(cpus, request.cpu)
     columns = columns_of(isa, chosen)
     matches = search_schemes(InstructionScheme.objects.filter(isa=isa), request.q)
     if request.ext:
@@ -138,10 +138,9 @@ def scheme_table(isa: ISA, request: TableRequest, default: int = DEFAULT_CPUS) -
     return SchemeTable(isa, request, cpus, columns, annotate_fit(rows, request.q), hidden)
 
 
-def _first_of_cores(cpus: Sequence[Cpu]) -> list[Cpu]:
-    """One CPU of each core, then the others."""
+def _one_of_each_core(cpus: Sequence[Cpu]) -> list[Cpu]:
     firsts = {cpu.core or cpu.key: cpu for cpu in reversed(cpus)}
-    return sorted(cpus, key=lambda cpu: firsts[cpu.core or cpu.key] is not cpu)
+    return [cpu for cpu in cpus if firsts[cpu.core or cpu.key] is cpu]
 
 
 def _selected_texts(request: TableRequest, columns: Sequence[CpuColumn]) -> set[str] | None:

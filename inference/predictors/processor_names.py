@@ -82,7 +82,7 @@ _MAX_SUGGESTIONS = 3  # of names like an unknown one
 
 
 def unknown_processor(option: str, tool: str, name: str, known: Sequence[str]) -> str:
-    """The error message for a processor that a tool does not know; it begins with the option.
+    """The error message for a processor that a tool does not know; it ends with the option.
 
     `known`: names in the tool's own order. Names by which other tools know a processor count as similar:
     `HSW` and `Zen 4` for `haswell` and `znver4`.
@@ -90,7 +90,7 @@ def unknown_processor(option: str, tool: str, name: str, known: Sequence[str]) -
     near = _suggestions(name, known)
     hint = f"is it {' or '.join(near)}? It" if near else "it"
     listed = ", ".join(known) or "none at all"
-    return f"{option}: {tool} knows no processor {name[:60]!r}; {hint} knows {listed}"
+    return f"{tool} knows no processor {name[:60]!r}; {hint} knows {listed} (option {option})"
 
 
 def _suggestions(requested: str, known: Sequence[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -29,6 +30,26 @@ class Failure(StrEnum):
     """The tool reports an instruction of the block as unknown."""
     NO_NUMBER = "no number"
     """The tool ended well, but its output holds no usable number of cycles."""
+
+
+RAW_TEXT = " — its message: "
+"""Stands between a sentence about a failure and what the tool itself printed, which pages fold."""
+_EXCEPTION = re.compile(
+    r"(?P<kind>[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning))\b:?\s*(?P<text>.*)"
+)
+
+
+def own_error(tool: str, raw: object) -> str:
+    """What a tool prints when it fails on a block, as a sentence with the raw text behind it.
+
+    >>> own_error("OSACA", "Traceback (most recent call last):\\n  File x\\nKeyError: 'vaddpd'")
+    "OSACA failed on this block with an error of its own (KeyError) — its message: KeyError: 'vaddpd'"
+    """
+    lines = [line.strip() for line in str(raw).splitlines() if line.strip()]
+    last = lines[-1] if lines else ""
+    match = _EXCEPTION.match(last)
+    kind = f" ({match['kind']})" if match else ""
+    return f"{tool} failed on this block with an error of its own{kind}{RAW_TEXT}{last}"[:300]
 
 
 @dataclass(frozen=True, slots=True)

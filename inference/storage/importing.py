@@ -25,7 +25,7 @@ from inference.isa.targets import DEFAULT
 from inference.models import ISA, ExperimentSet, LatencySet, PortMapping, ResourceMapping, Run
 from inference.storage.characterisations import KEY, store_characterisations
 from inference.storage.errors import RefusedError
-from inference.storage.instruction_sets import code_isa_row, likely_isa, new_isa, vocabulary
+from inference.storage.instruction_sets import CORE, code_isa_row, likely_isa, new_isa, vocabulary
 from inference.storage.latencies import store_parsed_latencies
 from inference.storage.mappings import SOURCE_LENGTH, store_mapping, store_resource_mapping
 from inference.storage.names import NAME_LIMIT, check_name_free, free_name
@@ -65,6 +65,7 @@ class Preview:
     microarchitecture: str = ""
     substitutes: Mapping[str, str] = field(default_factory=dict)
     leave_out: bool = False
+    core: str = ""
 
     @property
     def model(self) -> type[ImportedRow]:
@@ -81,8 +82,8 @@ class Preview:
 
     @property
     def making(self) -> Json:
-        """Left-out rows and substituted names, as stored with the set; {} where there are none."""
-        making: Json = {}
+        """Left-out rows, substituted names and the core, as stored with the set; {} where there are none."""
+        making: Json = {CORE: self.core} if self.core else {}
         if self.leave_out and self.parsed.broken:
             making["rows_left_out"] = self.parsed.broken
             making["why"] = self.parsed.lines()[:MAX_LISTED]
@@ -277,7 +278,7 @@ def _store(
         latencies = store_parsed_latencies(parsed, isa, name, source=source, note=note, run=run)
         return latencies, len(parsed.latencies)
     if parsed.resources is not None:
-        origin, report = ResourceMapping.Origin.IMPORT, _report_of(parsed)
+        origin, report = ResourceMapping.Origin.IMPORT, _report_of(preview)
         resources = store_resource_mapping(
             name, isa, parsed.resources, origin=origin, source=source, report=report, note=note
         )
@@ -311,14 +312,16 @@ def _store(
 
 
 def _mapping_report(preview: Preview) -> dict[str, Any]:
-    report = _report_of(preview.parsed)
+    report = _report_of(preview)
     if preview.explanation is not None:
         report[KEY] = preview.explanation.report
         report[MEASURED_IN] = [experiment_set.pk for experiment_set in preview.evidence]
     return report
 
 
-def _report_of(parsed: Parsed) -> dict[str, Any]:
-    """Counts and left-out instructions of a partial file; {} for other files."""
+def _report_of(preview: Preview) -> dict[str, Any]:
+    """Counts and left-out instructions of a partial file, and the core of any file that it is stated of."""
+    parsed = preview.parsed
+    core = {CORE: preview.core} if preview.core else {}
     counts = {key: parsed.facts[key] for key in ("instructions", "classes") if key in parsed.facts}
-    return {**counts, "left_out": dict(parsed.left_out)} if counts else {}
+    return {**core, **counts, "left_out": dict(parsed.left_out)} if counts else core

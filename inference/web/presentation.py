@@ -27,6 +27,7 @@ from inference.figures import colours
 from inference.formats import quoting
 from inference.isa.targets import DEFAULT
 from inference.models import ISA, Evaluation, ExperimentSet, Machine, PortMapping, ResourceMapping
+from inference.predictors.protocol import RAW_TEXT
 from inference.runs.estimates import PlannedStep, RunPlan
 from inference.runs.kinds import label_of
 from inference.storage.evaluations import judgement_of
@@ -196,6 +197,29 @@ def verdict(judged: object, noun: str = "items", *, brief: bool = True) -> dict[
     elif isinstance(judged, Scores):
         judgement = scores_judgement(judged, noun)
     return {"judgement": judgement, "brief": brief}
+
+
+_INSTALLING = re.compile(r"\b(?:(?:apt|pipx|pip) install|git clone|make) .+?(?=,? or |, |; |\)|$)")
+
+
+@register.inclusion_tag("partials/missing.html")
+def missing(reason: str, field: str) -> dict[str, object]:
+    """Return why a tool is missing, with the command that installs it to copy; `field`: a unique id."""
+    command = _INSTALLING.search(reason)
+    return {"text": reason, "command": command[0] if command else "", "field": field}
+
+
+@register.filter
+def with_message(detail: str) -> SafeString | str:
+    """Return why a tool failed; what the tool printed itself is folded behind the sentence."""
+    sentence, separator, message = detail.partition(RAW_TEXT)
+    if not separator:
+        return detail
+    return format_html(
+        '{}<details class="more small"><summary>Its message</summary><code>{}</code></details>',
+        sentence,
+        message,
+    )
 
 
 @register.filter

@@ -48,11 +48,14 @@ export class HeatMap {
 
   tell(scores, on) {
     this.scores.hidden = false;
+    const before = this.scores.querySelector('[data-value="mape"]').textContent;
     for (const [key, text] of Object.entries(DIGITS)) {
       const value = scores[key];
       this.scores.querySelector(`[data-value="${key}"]`).textContent = value === null || value === undefined ? "–" : text(value);
     }
     this.scores.querySelector('[data-value="on"]').textContent = on ?? "";
+    // The verdict is that of the scores with which the page came.
+    if (this.scores.querySelector('[data-value="mape"]').textContent !== before) this.scores.querySelector("[data-verdict]")?.remove();
   }
 
   // ---- bins

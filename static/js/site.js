@@ -57,6 +57,46 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// "?" shows the keys: those of every page, then what its pictures say of theirs.
+const KEYS = [["/", "search or filter this page"], ["Ctrl K", "search everything"], ["Esc", "close a menu"], ["?", "these keys"]];
+
+function element(name, text = "") {
+  const made = document.createElement(name);
+  made.textContent = text;
+  return made;
+}
+
+function showKeys() {
+  const dialog = document.createElement("dialog");
+  dialog.className = "keys";
+  dialog.setAttribute("aria-label", "Keys of this page");
+  const list = document.createElement("dl");
+  for (const [key, meaning] of KEYS) {
+    const term = document.createElement("dt");
+    term.append(...key.split(" ").map((part) => element("kbd", part)));
+    list.append(term, element("dd", meaning));
+  }
+  dialog.append(element("h2", "Keys"), list);
+  for (const keys of document.querySelectorAll("[id$='-keys']")) {
+    const sentence = document.createElement("p");
+    sentence.append(...[...keys.childNodes].map((node) => node.cloneNode(true)));
+    dialog.append(sentence);
+  }
+  const close = element("button", "Close");
+  close.addEventListener("click", () => dialog.close());
+  dialog.append(close);
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+document.addEventListener("keydown", (event) => {
+  const isTyping = (/** @type {Element} */ (event.target)).closest("input, textarea, select, [contenteditable], [data-editor]");
+  if (event.key !== "?" || isTyping || document.querySelector("dialog[open]")) return;
+  event.preventDefault();
+  showKeys();
+});
+
 // The search over the site: its own page has a large one; on a narrow screen the bar has only a link to that.
 function siteSearch() {
   const fields = [...document.querySelectorAll("[data-site-search]")];

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from inference.isa.blocks import BlockError, att_of_bytes, block_of_hex, block_of_text, read
+from inference.isa.code.block import digits_of_dump
 
 LOOP = "4801d8ffc975f9"  # add rax, rbx; dec ecx; jne back
 
@@ -271,3 +272,41 @@ def test_equal_instructions_are_read_once(monkeypatch):
     monkeypatch.setattr(reader, "content_of", lambda written: asked.append(written) or real(written))
     read("\n".join(["add rax, 0x123457", "add rcx, 0x123458"] * 200), 1)
     assert len(asked) == 2
+
+
+DUMPED = bytes.fromhex("4801d8480fafc34883c001") * 3
+DUMPS = {
+    "hexdump -C": """00000000  48 01 d8 48 0f af c3 48  83 c0 01 48 01 d8 48 0f  |H..H...H...H..H.|
+00000010  af c3 48 83 c0 01 48 01  d8 48 0f af c3 48 83 c0  |..H...H..H...H..|
+00000020  01                                                |.|
+00000021
+""",
+    "xxd": """00000000: 4801 d848 0faf c348 83c0 0148 01d8 480f  H..H...H...H..H.
+00000010: afc3 4883 c001 4801 d848 0faf c348 83c0  ..H...H..H...H..
+00000020: 01                                       .
+""",
+    "od -t x1": """0000000 48 01 d8 48 0f af c3 48 83 c0 01 48 01 d8 48 0f
+0000020 af c3 48 83 c0 01 48 01 d8 48 0f af c3 48 83 c0
+0000040 01
+0000041
+""",
+}
+
+
+@pytest.mark.parametrize("tool", DUMPS)
+def test_a_dump_is_read_as_the_code_that_it_shows(tool: str) -> None:
+    (piece,) = read(DUMPS[tool], 1).pieces
+    assert piece.block.code == DUMPED
+    assert block_of_hex(DUMPS[tool]).code == DUMPED
+
+
+def test_a_dump_without_its_repeated_lines_is_refused() -> None:
+    lines = DUMPS["hexdump -C"].splitlines()
+    with pytest.raises(BlockError, match="hexdump -Cv") as refused:
+        read("\n".join([lines[0], "*", *lines[1:]]), 1)
+    assert refused.value.line == 2
+
+
+@pytest.mark.parametrize("text", ["00001000  48 01 d8\n00001004  48 01 d8", "000000 zz", "deadbe: 4801"])
+def test_what_has_no_offsets_of_a_dump_is_none(text: str) -> None:
+    assert digits_of_dump(text.splitlines()) is None

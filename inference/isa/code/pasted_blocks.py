@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from inference.isa.code.annotations import InstructionLine
-from inference.isa.code.block import Block, BlockError, DroppedLine, bytes_of_hex
+from inference.isa.code.block import Block, BlockError, DroppedLine, bytes_of_hex, digits_of_dump
 from inference.isa.code.control_flow import LOOP
 from inference.isa.code.pieces import (
     AssemblyProgram,
@@ -87,6 +87,7 @@ def blocks_of_text(
     `is_foreign`: whether a line is code of another instruction set.
     """
     lines = lines_of(text)
+    lines = digits_of_dump(lines) or lines
     if rows := _rows(lines):
         _not_too_many(len(rows), most)
         pieces = [

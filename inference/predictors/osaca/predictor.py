@@ -27,7 +27,7 @@ from inference.predictors.llvm.releases import list_releases
 from inference.predictors.llvm.text import texts_of
 from inference.predictors.permission import PROGRAM
 from inference.predictors.processor_names import check_name, unknown_processor
-from inference.predictors.protocol import Answer, Failure, PredictorError
+from inference.predictors.protocol import Answer, Failure, PredictorError, own_error
 from inference.predictors.tool_paths import check_program, executables
 
 KIND = "osaca"
@@ -172,7 +172,7 @@ class Osaca:
             answer = json.loads(line)
             unknown = answer.get("unknown", [])
             if "error" in answer:
-                return Answer(failure=Failure.CRASH, detail=str(answer["error"])[:300])
+                return Answer(failure=Failure.CRASH, detail=own_error("OSACA", answer["error"]))
             if unknown and self._settings.unknown == "unsupported":
                 detail = f"its data for {self._settings.arch} lacks: {'; '.join(unknown)}"
                 return Answer(failure=Failure.UNSUPPORTED, detail=detail[:300])

@@ -19,7 +19,7 @@ from inference.measuring.blocks import MODES, UNROLLED
 from inference.predictors.calling import AROUND, LOOP, ToolSettings, Workers, cpu_count, framed
 from inference.predictors.permission import PROGRAM
 from inference.predictors.processor_names import check_name, unknown_processor
-from inference.predictors.protocol import Answer, Failure, PredictorError
+from inference.predictors.protocol import Answer, Failure, PredictorError, own_error
 from inference.predictors.uica.installation import INSTALL, find
 
 _WORKER = Path(__file__).with_name("worker.py")
@@ -148,7 +148,7 @@ class WarmAnalyser:
 
     def _answer_of(self, answer: dict[str, Any]) -> Answer:
         if "error" in answer:
-            return Answer(failure=Failure.CRASH, detail=str(answer["error"])[:300])
+            return Answer(failure=Failure.CRASH, detail=own_error(self._title, answer["error"]))
         if undecoded := answer.get("undecoded"):
             detail = f"its decoder knows no instruction that begins with {undecoded[:30]}"
             return Answer(failure=Failure.UNSUPPORTED, detail=detail)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
@@ -30,6 +31,7 @@ from inference.formats.import_formats import ParsedFile, name_list_of, pack, rea
 from inference.formats.other_formats import importer_of_content
 from inference.formats.problems import ExchangeError
 from inference.formats.run_archive_reading import RunArchive, read_archive
+from inference.isa.microarchitecture import TOOL_NAMES
 from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Job, Store, Task
@@ -266,7 +268,8 @@ class ImportConfig(FileChoices):
     proposed one.
 
     `evidence`: names of experiment sets of the runs behind the file; `others`: further microarchitectures to
-    import, under their proposed names. Optional fields without a value are absent.
+    import, under their proposed names; `core`: the core that was measured, by its documented name. Optional
+    fields without a value are absent.
     """
 
     noun = "an import"
@@ -274,6 +277,7 @@ class ImportConfig(FileChoices):
     note: str = ""
     evidence: list[str] | None = None
     others: list[str] | None = None
+    core: Annotated[str, AllowedTexts(TOOL_NAMES)] | None = None
 
 
 class ImportJob(Job):
@@ -319,7 +323,7 @@ def _preview_or_fail(request: ImportConfig, upload: Upload, microarchitecture: s
     """The file, parsed as configured. Raises `JobError` with its problems."""
     reading = read_upload(upload, request.unit, microarchitecture)
     evidence = [by_name(ExperimentSet, name) for name in request.evidence or ()]
-    upload_preview = preview_as(reading, request, evidence=evidence)
+    upload_preview = replace(preview_as(reading, request, evidence=evidence), core=request.core or "")
     if not upload_preview.acceptable:
         raise JobError("\n".join(["nothing was imported", *upload_preview.parsed.lines()]))
     return upload_preview

@@ -23,6 +23,7 @@ from inference.features.library.uploads.query import MODELS, receive, start_read
 from inference.formats.file_numbers import FileUnit
 from inference.formats.problems import ExchangeError
 from inference.formats.uops_info_xml import BEGINNING, XML_PEEK
+from inference.isa.microarchitecture import TOOL_NAMES
 from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError, LimitError, RunsError
@@ -54,6 +55,12 @@ class ImportForm(RequestForm):
     )
     name = forms.CharField(max_length=NAME_LIMIT, help_text="Commands and pages refer to it by this name.")
     note = note_field()
+    core = forms.ChoiceField(
+        required=False,
+        label="Measured on",
+        choices=[("", "not known"), *((name, name) for name in TOOL_NAMES)],
+        help_text="Errors are judged only where mapping and measurements may be of the same core.",
+    )
     others = forms.MultipleChoiceField(
         required=False,
         label="Also import from this file",
@@ -225,6 +232,8 @@ def _start(request: HttpRequest, upload_row: Upload, content: Json, answers: dic
     config = {**content["import"], "upload": upload_row.pk, "name": answers["name"], "note": answers["note"]}
     if answers.get("new_isa"):
         config["new_isa"] = answers["new_isa"]
+    if answers.get("core"):
+        config["core"] = answers["core"]
     if answers.get("others"):
         config["others"] = answers["others"]
     if answers.get("evidence"):

@@ -20,11 +20,15 @@ from inference.web.presentation import duration
 
 @dataclass(frozen=True)
 class CampaignPace:
-    """The speed of an earlier campaign: `rate` in blocks per second, `schemes` that all its tools support."""
+    """The speed of an earlier campaign: `rate` in blocks per second, `schemes` that all its tools support.
+
+    `seconds_around`: the time that its run took before and after the search; None where that is unknown.
+    """
 
     campaign: Campaign
     rate: float
     schemes: int | None
+    seconds_around: float | None
 
 
 def pace_of(predictors: Sequence[int]) -> CampaignPace | None:
@@ -35,10 +39,14 @@ def pace_of(predictors: Sequence[int]) -> CampaignPace | None:
     rows = rows.annotate(tools_count=Count("seats")).filter(tools_count=len(predictors))
     for pk in predictors:
         rows = rows.filter(seats__predictor=pk)
-    row = rows.order_by("-id").only("name", "config", "facts", "seconds").first()
+    columns = ("name", "config", "facts", "seconds", "run__state", "run__started", "run__finished")
+    row = rows.order_by("-id").select_related("run").only(*columns).first()
     if row is None:
         return None
-    return CampaignPace(row, row.facts["judged"] / row.seconds, row.facts.get("schemes"))
+    run, around = row.run, None
+    if run is not None and run.state == Run.State.DONE and run.started and run.finished:
+        around = max(0.0, (run.finished - run.started).total_seconds() - row.seconds)
+    return CampaignPace(row, row.facts["judged"] / row.seconds, row.facts.get("schemes"), around)
 
 
 @dataclass(frozen=True)
@@ -154,22 +162,16 @@ def campaign_doing(campaign: Campaign, run: Run, status: CampaignStatus) -> Camp
     if phase == "families":
         return CampaignDoing(now, "")
     steps = ["predicts fresh blocks"] if campaign.config.get("evaluate") and phase != "judge" else []
-    tail = _seconds_after_search(campaign)
-    known = tail is not None and searching
-    usual = f" The last campaign of this pair took {duration(tail)} for that." if known else ""
+    pace = pace_of([tool.pk for tool in campaign.tools]) if searching else None
+    around = None if pace is None else pace.seconds_around
+    usual = (
+        ""
+        if around is None
+        else f" The last campaign of this pair took {duration(around)} beside its search."
+    )
     then = " and ".join([*steps, "groups the discoveries by cause"])
     start = "Then it searches, " if phase == "support" else "Then it "
     return CampaignDoing(now, f"{start}{then}.{usual} You can close the page meanwhile.")
-
-
-def _seconds_after_search(campaign: Campaign) -> float | None:
-    """How long the newest finished campaign of the same tools took after its search; None without one."""
-    pace = pace_of([tool.pk for tool in campaign.tools])
-    rows = Run.objects.filter(campaign=None if pace is None else pace.campaign.pk, state=Run.State.DONE)
-    run = rows.only("started", "finished").first()
-    if pace is None or run is None or run.started is None or run.finished is None:
-        return None
-    return max(0.0, (run.finished - run.started).total_seconds() - pace.campaign.seconds)
 
 
 def _last_counted(run: Run) -> CountersEvent | None:

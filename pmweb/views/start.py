@@ -69,7 +69,7 @@ class ProfileDoor:
 
 def start(request: HttpRequest) -> HttpResponse:
     overview = SiteOverview()
-    machines = [(machine, condition_of(machine), _processor(machine)) for machine in overview.machines]
+    machines = [(machine, condition_of(machine)) for machine in overview.machines]
     online = [row for row in machines if row[1].online]
     anica_results = newest()
     context = {

@@ -89,7 +89,7 @@ def idiom_counts(row: LatencySet) -> list[tuple[str, int]]:
 
 def latencies_of_scheme(scheme: InstructionScheme) -> QuerySet[SchemeLatencies]:
     """The latencies of a scheme in every set, newest first, without their chains."""
-    rows = scheme.latencies.select_related("latency_set", "latency_set__machine")
+    rows = scheme.latencies.select_related("latency_set", "latency_set__machine__isa")
     return rows.defer("chains", "latency_set__readings", "latency_set__memory").order_by("-latency_set_id")
 
 

@@ -102,7 +102,7 @@ def test_the_door_of_this_cpu_has_a_button_until_it_is_profiled(
     page = visitor.get(reverse("start")).text
     assert f'href="{reverse("core-model", args=[core.pk])}">Open its core model</a>' in page
     assert f'href="{form}">Profile again</a>' in page
-    assert "Zen 3, this computer" in page
+    assert "Zen 3 (AMD EPYC), this computer" in page
 
 
 def test_cores_come_with_the_site(visitor: Client, experiment_set: ExperimentSet) -> None:

@@ -24,7 +24,7 @@ from inference.features.library.gallery.query import (
     store_recording,
 )
 from inference.isa.blocks import read_blocks
-from inference.isa.targets import DEFAULT
+from inference.isa.targets import AARCH64, DEFAULT
 from inference.models import Machine, StoredCoreModel
 from inference.models import PortMapping as PortMappingRow
 from inference.storage.core_models import core_model_of
@@ -160,3 +160,37 @@ def test_a_core_of_unknown_accuracy_is_refused(db: None, empty_gallery: Path):
     with pytest.raises(CommandError, match="check it first"):
         call_command("record-core", "mine")
     assert recorded_cores() == ()
+
+
+ADD, BLOCK = "add GPR[64]:RW, GPR[64]:R", "add rax, rbx\nimul rcx, rdx"
+ARM_ADD = "add GPR[64]:W, GPR[64]:R, GPR[64]:R"
+
+
+@pytest.fixture
+def ports_alone(visitor: Client, db: None, empty_gallery: Path) -> Client:
+    """A site whose gallery has an x86-64 and an AArch64 core of nothing but ports."""
+    for isa in (DEFAULT, AARCH64):
+        store_isa(isa, [], "a test")
+    for slug, isa, scheme in (("narrow", DEFAULT, ADD), ("arm", AARCH64, ARM_ADD)):
+        core = recorded(slug=slug, name=f"Recorded {slug}", core=slug, isa=isa)
+        store_recording(core, CoreModel(PortMapping(("0", "1"), {scheme: ((0b11, 1),)})))
+    return visitor
+
+
+@pytest.mark.parametrize("slug", ["narrow", "arm"])
+def test_a_core_of_ports_alone_has_its_pages(ports_alone: Client, slug: str):
+    assert slug in ports_alone.get(reverse("gallery")).text
+    assert "narrow, as recorded" in ports_alone.get(reverse("start")).text
+    for page in ("recorded-core", "recorded-core-compare"):
+        assert ports_alone.get(reverse(page, args=[slug])).status_code == 200
+    opened = ports_alone.post(reverse("gallery-open", args=[slug]))
+    assert ports_alone.get(opened["Location"]).status_code == 200
+
+
+def test_a_loop_is_explained_by_ports_alone_and_by_cores_of_its_instruction_set(ports_alone: Client):
+    page = ports_alone.get(reverse("loop"), {"code": BLOCK, "cpu": "Recorded narrow"})
+    assert page.status_code == 200
+    assert [cpu.name for cpu in page.context["cpus"]] == ["Recorded narrow"]
+    assert page.context["answer"].analysis.cycles.low > 0
+    for address in (reverse("search") + "?q=imul+r64", reverse("search") + "?q=what+runs+on+port+0"):
+        assert ports_alone.get(address, follow=True).status_code == 200

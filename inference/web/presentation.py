@@ -180,22 +180,23 @@ def uops(pairs: Uops, ports: Sequence[str], *, aligned: bool = False) -> dict[st
 
 
 @register.inclusion_tag("partials/verdict.html")
-def verdict(judged: object, noun: str = "items", *, brief: bool = True) -> dict[str, object]:
+def verdict(judged: object, noun: str = "experiments", *, brief: bool = True) -> dict[str, object]:
     """How good a number is, as a word with its reasons in its title; with `brief=False` as a sentence.
 
     Args:
-        judged: A judgement, an evaluation, or scores, also as a run's result has them; None for nothing.
+        judged: A judgement, an evaluation, or scores, also as a run's result has them; nothing is shown for
+            None and for scores of nothing.
         noun: The measured items, in the plural.
         brief: Show the word alone.
     """
-    judgement: object = judged
+    if isinstance(judged, dict):
+        known = {name: judged.get(name) for name in ("mape", "pearson", "kendall")}
+        judged = Scores(judged.get("n") or 0, **known)
+    judgement = judged
     if isinstance(judged, Evaluation):
         judgement = judgement_of(judged)
-    elif isinstance(judged, dict):
-        known = {name: judged.get(name) for name in ("mape", "pearson", "kendall")}
-        judgement = scores_judgement(Scores(judged.get("n") or 0, **known), noun)
     elif isinstance(judged, Scores):
-        judgement = scores_judgement(judged, noun)
+        judgement = scores_judgement(judged, noun) if judged.n else None
     return {"judgement": judgement, "brief": brief}
 
 

@@ -12,9 +12,14 @@ from django.urls import reverse
 from django.utils import timezone
 
 from inference.features.judging.accuracy_checks import command
-from inference.models import BasicBlockSet, Machine, PortMapping, Predictor, Run
+from inference.features.judging.accuracy_checks.request import read_config
+from inference.formats.block_files import BlockFileSort
+from inference.models import BasicBlockSet, Machine, PortMapping, Predictor, Run, Upload
+from inference.predictors.processor_names import names_of_older
+from inference.runs.errors import ConfigError
 from tests.doors import printed
 from tests.features.accuracy_checks.checked import checked_run
+from tests.features.block_files.test_loops import PROGRAM
 from tests.heads import behind_head
 from tests.rows.programs import Program
 
@@ -149,3 +154,37 @@ def test_the_shell_prints_or_writes_what_was_found(
     for wrong in (("blockz", "--machine", "lab"), ("blocks", "--machine", "lap")):
         with pytest.raises(CommandError, match=r"blocks|lab"):
             shell(*wrong)
+
+
+def test_a_program_is_judged_by_one_button_on_its_page(visitor: Client, machine: Machine) -> None:
+    upload = Upload.objects.create(file_name="work", content=PROGRAM, sha256="2" * 64)
+    upload.preview = {"page": "anica-import", "seen": {"sort": BlockFileSort.PROGRAM.value}}
+    upload.save()
+    page = visitor.get(reverse("anica-loops", args=[upload.pk])).content.decode()
+    assert page.index("Measure and judge") < page.index("Find loops")
+    started = visitor.post(reverse("program-judge", args=[upload.pk]), {"machine": machine.pk})
+    run = Run.objects.get(kind="accuracy-check")
+    assert started.url == reverse("comparison", args=[run.pk])
+    assert (run.config["upload"], run.config["block_set"], run.config["mode"]) == (upload.pk, None, "loop")
+    assert "work" in run.name
+    assert visitor.get(started.url).status_code == 200
+    assert run.name in visitor.get(reverse("anica-loops", args=[upload.pk])).content.decode()
+
+
+@pytest.mark.parametrize("field", ["machine=", "machine=999"])
+def test_a_program_is_not_judged_without_a_machine(visitor: Client, machine: Machine, field: str) -> None:
+    upload = Upload.objects.create(file_name="work", content=PROGRAM, sha256="2" * 64)
+    posted = dict([field.split("=")])
+    assert visitor.post(reverse("program-judge", args=[upload.pk]), posted).status_code == 302
+    assert not Run.objects.filter(kind="accuracy-check").exists()
+
+
+@pytest.mark.parametrize("fields", [{}, {"block_set": 1, "upload": 1}])
+def test_the_blocks_are_of_a_set_or_of_a_program(machine: Machine, fields: dict[str, int]) -> None:
+    with pytest.raises(ConfigError, match="name one of them"):
+        read_config({"machine": machine.pk, **fields})
+
+
+def test_a_tool_without_the_processor_is_asked_for_the_core_before(machine: Machine) -> None:
+    assert names_of_older("llvm-mca", "Zen 5") == ("znver4", "znver3", "znver2")
+    assert names_of_older("osaca", "Skylake") == ()

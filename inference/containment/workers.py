@@ -15,19 +15,29 @@ from inference.containment.access import FileAccess, access_of
 from inference.containment.limits import Limits, WorkerError, WorkerSlowError
 from inference.containment.running import make_scratch, program_environment, remove_scratch
 
-_END_SECONDS = 10.0  # that an ended worker may take to be gone
+_END_SECONDS = 10.0
+"""Seconds to wait until a killed worker is gone."""
+
 _TICKS = os.sysconf("SC_CLK_TCK")
+"""Clock ticks per second."""
+
 _CPU_FIELDS = slice(11, 13)
 """User and system time in /proc/PID/stat, in clock ticks; counted behind the program's name."""
 
 
 class LineWorker:
-    """Started at the first question; only one thread at a time may ask.
+    """A contained process that answers lines, started when it is first asked; not thread-safe.
 
-    `limits.seconds` is the time for an answer, `first_seconds` that for the first one, which includes
-    loading. With a `greeting`, a line that it is sent whenever it has started, the first answer is the one to
-    that line, and no question gets more than its time. After a `WorkerError` the next question starts it
-    again.
+    After a `WorkerError` the process is gone, and the next `ask` starts another.
+
+    Args:
+        command: The program and its arguments.
+        limits: Of the process; `limits.seconds` is the time for an answer, `limits.output` its size in MiB.
+        first_seconds: Time for the first answer, which includes loading the program.
+        environment: Variables of the program besides the usual ones.
+        access: Files that it may use; by default those that `access_of` derives from the command.
+        greeting: A line that is sent after each start. Its answer is dropped; it takes the `first_seconds`,
+            so that the answer to a question never does.
     """
 
     def __init__(
@@ -63,6 +73,7 @@ class LineWorker:
         return self._exchange(line)
 
     def _exchange(self, line: bytes) -> bytes:
+        """Send a line and receive its answer; after a `WorkerError` the process is ended."""
         seconds = self._limits.seconds if self._is_warm else max(self._first_seconds, self._limits.seconds)
         deadline = time.monotonic() + seconds
         self._extend_cpu_limit(seconds)
@@ -87,6 +98,11 @@ class LineWorker:
         self._program, self._is_warm = None, False
 
     def _start(self) -> None:
+        """Start the process with pipes for its input and output, and a file in memory for its complaints.
+
+        The ends of the pipes that the process has are closed here, or it would never see the end of its
+        input. Writing does not block, so that a process that does not read cannot hold `_send` up.
+        """
         self._directory = make_scratch()
         program_input, self._input = os.pipe2(os.O_CLOEXEC)
         self._output, program_output = os.pipe2(os.O_CLOEXEC)
@@ -121,6 +137,7 @@ class LineWorker:
             resource.prlimit(pid, resource.RLIMIT_CPU, (int(used + 2 * seconds) + 2, most))
 
     def _send(self, line: bytes, deadline: float) -> None:
+        """Write a line to its input, in pieces where the pipe is full; `deadline` in monotonic seconds."""
         unsent = memoryview(line)
         while unsent:
             _, ready, _ = select.select([], [self._input], [], max(0.0, deadline - time.monotonic()))
@@ -132,6 +149,7 @@ class LineWorker:
                 raise self._error_of_ended() from None
 
     def _receive(self, deadline: float) -> bytes:
+        """Read from its output up to a line break; `deadline` in monotonic seconds."""
         chunks: list[bytes] = []
         received = 0
         while True:

@@ -33,7 +33,8 @@ from inference.formats.source import Signature, Source
 Rejects = Mapping[str, str]
 """{scheme name: the program's sentence}, of one run."""
 
-TEXT_LENGTH = 20_000  # characters; the longest quotes an experiment of a hundred instructions
+TEXT_LENGTH = 20_000
+"""Characters of a sentence; the longest quotes an experiment of a hundred instructions."""
 
 _REASONS: Sequence[tuple[str, NotCharacterised]] = (
     ("more uops were characterized", NotCharacterised.MORE_UOPS),
@@ -44,13 +45,20 @@ _REASONS: Sequence[tuple[str, NotCharacterised]] = (
     ("took fewer cycles than expected", NotCharacterised.FAST),
     ("NOT consistent with inferred mapping", NotCharacterised.FAST),
 )
+"""Words of a sentence, and what they mean; the first that occur count."""
+
+# "… uops were characterized for <scheme> than were originally observed (<counted>): <found>". The group is
+# atomic, so that a long sentence without the rest is not searched again from each of its places.
 _COUNTS = re.compile(
     r"(?>(?s:.*?)uops were characterized for ).* than were originally observed \((\d+)\):\s*(\d+)"
 )
+
+# "… number of surplus uops (<number>): [<quoted instructions of the experiment>]".
 _SURPLUS = re.compile(
     r"(?>.*?number of surplus uops \()(-?\d+(?:\.\d+)?(?:e-?\d+)?)\):\s*\[(.*)\]", re.DOTALL
 )
 _QUOTED = re.compile(r"'([^'\\]*)'|\"([^\"\\]*)\"")
+"""A string of a list that Python printed: in single quotes, in double ones where it contains a single one."""
 
 
 @dataclass(frozen=True)
@@ -134,10 +142,12 @@ def quoted_names(why: str) -> frozenset[str]:
 
 
 def _names_in(quoted: str) -> Iterator[str]:
+    """The names in a printed list of strings, with repetitions."""
     return (plain or other for plain, other in _QUOTED.findall(quoted))
 
 
 def _flood(name: str, surplus: float, quoted: str, schemes: Mapping[str, str]) -> Flood | None:
+    """The quoted experiment; None where it is not one instance of the scheme beside one known blocker."""
     counts = Counter(_names_in(quoted))
     if counts.pop(name, 0) != 1 or len(counts) != 1:
         return None

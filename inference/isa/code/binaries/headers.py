@@ -22,17 +22,39 @@ class BinaryFileError(ValueError):
 
 
 MAGIC = b"\x7fELF"
-MAX_SECTIONS = 100_000  # more than any linker writes: a damaged file may claim millions
-MAX_SEGMENTS = 1000  # the same
+MAX_SECTIONS = 100_000
+"""More than any linker writes; a damaged file may claim millions."""
+
+MAX_SEGMENTS = 1000
+"""More than any linker writes, too."""
+
 NAME_LIMIT = 200
 """Bytes of a name; longer ones are cut."""
 
 OBJECT = "object file"
 _TYPES = {"ET_REL": OBJECT, "ET_EXEC": "executable", "ET_DYN": "shared library or executable"}
-_HEADER_BYTES = 64  # of a 64-bit ELF file
-_ADDRESS_LIMIT = (1 << 64) - (1 << 12)  # the last page is nowhere
+"""What users call an ELF type; position-independent executables have that of libraries."""
+
+_HEADER_BYTES = 64
+"""Of a 64-bit ELF file."""
+
+_ADDRESS_LIMIT = (1 << 64) - (1 << 12)
+"""End of the addresses that are accepted: nothing is loaded into the last page."""
+
 _EXPECTED_FORMAT = "an object file, an executable or a shared library of x86-64 in the format ELF is expected"
-_COUNT_IN_SECTION = 0xFFFF  # the number of segments, or the section with names, is in section 0
+
+_COUNT_IN_SECTION = 0xFFFF
+"""PN_XNUM and SHN_XINDEX: the number of segments, or of the section with names, is in section 0."""
+
+_EXECUTABLE_SECTION = 0x4
+"""SHF_EXECINSTR in a section's flags."""
+
+_COMPRESSED_SECTION = 0x800
+"""SHF_COMPRESSED in a section's flags."""
+
+_EXECUTABLE_SEGMENT = 0x1
+"""PF_X in a segment's flags."""
+
 _FOREIGN_FORMATS = {
     b"MZ": "a program of Windows",
     b"\xcf\xfa\xed\xfe": "a program of macOS",
@@ -74,6 +96,11 @@ class Segment:
 
 @dataclass(frozen=True)
 class Headers:
+    """What the headers of a file say, as far as it is used.
+
+    `kind` is the name of the type for users, such as `OBJECT`.
+    """
+
     kind: str
     fixed: bool
     """Whether it is loaded at the addresses of its headers."""
@@ -114,6 +141,11 @@ def read_headers(content: bytes) -> Headers:
 
 
 def _elf_file(content: bytes) -> ELFFile:
+    """The file as pyelftools sees it.
+
+    Raises:
+        BinaryFileError: It has another format, or is cut off within its header.
+    """
     if not content.startswith(MAGIC):
         kind = next((what for magic, what in _FOREIGN_FORMATS.items() if content.startswith(magic)), "")
         raise BinaryFileError(f"this is {kind}" if kind else f"this is no ELF file; {_EXPECTED_FORMAT}")
@@ -153,6 +185,7 @@ def _kind(file: ELFFile) -> str:
 
 
 def _plain(name: str) -> str:
+    """The name of a machine, safe to show in a message."""
     return "".join(char for char in name if char.isprintable())[:80]
 
 
@@ -166,6 +199,7 @@ def _table(file: ELFFile, content: bytes, kind: str) -> Iterator[Any]:
         return
     if size != layout.sizeof():
         raise BinaryFileError(f"a {kind} header has {layout.sizeof()} bytes, not {size}: the file is damaged")
+    # A count that does not fit into the header's 16 bits is in the fields of section 0.
     if count == (0 if kind == "section" else _COUNT_IN_SECTION):
         if file["e_shoff"] == 0 or file["e_shoff"] + file.structs.Elf_Shdr.sizeof() > len(content):
             return
@@ -210,8 +244,8 @@ def _sections(file: ELFFile, content: bytes, rows: list[Any]) -> Iterator[Sectio
             size,
             row["sh_link"],
             row["sh_info"],
-            executable=bool(flags & 4) and kind == "SHT_PROGBITS",
-            compressed=bool(flags & 0x800),
+            executable=bool(flags & _EXECUTABLE_SECTION) and kind == "SHT_PROGBITS",
+            compressed=bool(flags & _COMPRESSED_SECTION),
         )
 
 
@@ -230,7 +264,7 @@ def _segments(file: ELFFile, content: bytes) -> tuple[tuple[Segment, ...], tuple
                 )
             if row["p_vaddr"] + row["p_filesz"] > _ADDRESS_LIMIT:
                 raise BinaryFileError("a segment exceeds all addresses: the file is damaged")
-            is_executable = bool(row["p_flags"] & 1)
+            is_executable = bool(row["p_flags"] & _EXECUTABLE_SEGMENT)
             segments.append(Segment(row["p_offset"], row["p_vaddr"], row["p_filesz"], is_executable))
     return tuple(segments), index
 

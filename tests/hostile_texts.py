@@ -92,12 +92,16 @@ def shape_of_lines(text: str) -> Shape:
 
 
 _CODE = re.compile(r"^(`{3,}).*?^\1$|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+_FOLDS = re.compile(
+    r"^(<details><summary>(To measure and to test it|How it was found)</summary>|</details>)$", re.MULTILINE
+)
+"""The HTML that bug reports have of their own: whole lines, in which no text of others stands."""
 _BLOCK = re.compile(r" {0,3}(#+ |[-+*>] |\d{1,9}[.)] |`{3,}\w*|~~~|\||<[A-Za-z!?/]|[-=]+$)|\s*$|")
 
 
 def shape_of_markdown(text: str) -> Shape:
     """What each line begins: a heading, a list, a table, a fence of whichever length, HTML, or just text."""
-    assert not re.search(r"(?<!\\)<[A-Za-z!?/]", _CODE.sub("", text)), ascii(text)
+    assert not re.search(r"(?<!\\)<[A-Za-z!?/]", _FOLDS.sub("", _CODE.sub("", text))), ascii(text)
     begins = [match[0] for line in text.split("\n") if (match := _BLOCK.match(line))]
     return [re.sub("`+", "`", begin) for begin in begins], len(shape_of_lines(text))
 

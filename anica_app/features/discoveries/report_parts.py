@@ -110,6 +110,7 @@ def short_form(code: bytes, isa: str = DEFAULT) -> str:
 
 
 def _short(line: str) -> str:
+    line = line.rpartition("# ")[2]  # behind the bytes of an encoding that assemblers do not choose
     *prefixes, mnemonic, operands = _split(line)
     kinds = [_kind(operand.strip()) for operand in operands.split(",")] if operands else []
     return " ".join([*prefixes, mnemonic, ", ".join(kinds)]).strip()

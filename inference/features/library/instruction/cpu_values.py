@@ -16,7 +16,7 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import Uops, ports_in
 from inference.core.throughput import inverse_throughput
 from inference.features.library.gallery.query import recorded_core, recorded_cores
-from inference.features.library.instruction.query import Cpu, document_model, labelled_cpus
+from inference.features.library.instruction.query import RECORDED, Cpu, document_model, labelled_cpus
 from inference.models import (
     ISA,
     LatencySet,
@@ -95,7 +95,7 @@ def table_cpus(isa: ISA) -> list[Cpu]:
     stored = {row.name for row in documents}
     for core in recorded_cores():
         if core.isa == isa.name and core.name not in stored:
-            cpus.append(_document(f"r-{core.slug}", core.row))  # noqa: PERF401  two kinds in one list
+            cpus.append(_document(f"{RECORDED}{core.slug}", core.row))  # noqa: PERF401  two kinds in one list
     cpus += [_document(f"c{row.pk}", row) for row in documents]
     imported = PortMapping.objects.filter(isa=isa, origin=PortMapping.Origin.IMPORT).defer("report")
     cpus += [Cpu(f"p{row.pk}", row.name, "", None, row, 0) for row in imported.order_by("-pk")]

@@ -130,31 +130,35 @@ def _form_rows(card: InstructionCard, models: dict[str, LlvmCoreModel]) -> list[
 
 def _summary(card: InstructionCard, form: InstructionForm) -> str:
     """A sentence such as "1.00 cycles on Zen 4, 0.33 on Zen 5; latency 3.00 on all"."""
-    cores = Counter(cpu.core for cpu in card.cpus)
-    cells = [
-        (cpu.core if cpu.core and cores[cpu.core] == 1 else cpu.label, cell)
-        for cpu, cell in zip(card.cpus, form.cells, strict=True)
-        if not cell.is_empty
-    ]
-    cycles = [(name, cell.cycles) for name, cell in cells if cell.cycles is not None]
-    latencies = [(name, cell.latency.most) for name, cell in cells if cell.latency is not None]
-    known = [(name, most) for name, most in latencies if most is not None]
-    parts = (_by_core("{} cycles", cycles), _by_core("latency {}", known))
-    return "; ".join(filter(None, parts))
+    cells = [(cpu, cell) for cpu, cell in zip(card.cpus, form.cells, strict=True) if not cell.is_empty]
+    cycles = [(cpu, cell.cycles) for cpu, cell in cells if cell.cycles is not None]
+    latencies = [(cpu, cell.latency.most) for cpu, cell in cells if cell.latency is not None]
+    known = [(cpu, most) for cpu, most in latencies if most is not None]
+    return "; ".join(filter(None, (_by_core("{} cycles", cycles), _by_core("latency {}", known))))
 
 
-def _by_core(words: str, values: Sequence[tuple[str, float]]) -> str:
-    """The values of several cores, "" for fewer than two."""
+def _by_core(words: str, values: Sequence[tuple[Cpu, float]]) -> str:
+    """The values of several CPUs, by the name of the core where all CPUs with it agree; "" for fewer than
+    two.
+    """
     if len(values) < 2:
         return ""
-    cores: dict[str, list[str]] = {}
-    for name, value in values:
-        near = next((text for text in cores if abs(float(text) - value) <= _SAME * value), f"{value:.2f}")
-        cores.setdefault(near, []).append(name)
-    if len(cores) == 1:
-        return f"{words.format(next(iter(cores)))} on all"
-    named = [f"{text} on {' and '.join(dict.fromkeys(names))}" for text, names in cores.items()]
-    return f"{words.format(named[0].partition(' ')[0])} {named[0].partition(' ')[2]}, {', '.join(named[1:])}"
+    groups: list[tuple[float, list[Cpu]]] = []
+    for cpu, value in values:
+        near = next((cpus for number, cpus in groups if abs(number - value) <= _SAME * value), None)
+        if near is None:
+            groups.append((value, [cpu]))
+        else:
+            near.append(cpu)
+    if len(groups) == 1:
+        return f"{words.format(f'{groups[0][0]:.2f}')} on all"
+    groups_of_core = Counter(core for _, cpus in groups for core in {cpu.core for cpu in cpus})
+    texts = []
+    for value, cpus in groups:
+        names = [cpu.core if cpu.core and groups_of_core[cpu.core] == 1 else cpu.label for cpu in cpus]
+        number = f"{value:.2f}" if texts else words.format(f"{value:.2f}")
+        texts.append(f"{number} on {' and '.join(dict.fromkeys(names))}")
+    return ", ".join(texts)
 
 
 def _address(isa: str, mnemonic: str, cpus: Sequence[str] = (), forms: str = "") -> str:

@@ -54,9 +54,12 @@ from inference.storage.evaluations import SchemeResidual, residuals_of
 from inference.storage.instruction_sets import core_of
 from inference.storage.judging import MappingGrounds, grounds_by_mapping
 from inference.storage.mappings import load_part, load_parts
+from inference.storage.result_names import machine_label
 from inference.web.api.shapes import uops_json
 from inference.web.validation import RequestError
 
+RECORDED = "r-"
+"""Beginning of the keys of recorded cores."""
 MAX_CPUS = 8
 """Number of CPUs on a card."""
 
@@ -97,12 +100,13 @@ class Cpu:
 
     @property
     def label(self) -> str:
-        """What it is: "Zen 4, this computer"."""
-        if self.machine is None:
-            return self.name
-        core = self.core or self.machine.cpu
-        where = "this computer" if self.machine.local else self.machine.name
-        return f"{core}, {where}" if core else where
+        """What it is: "Zen 4 (AMD EPYC), this computer"."""
+        return self.name if self.machine is None else machine_label(self.machine)
+
+    @property
+    def slug(self) -> str:
+        """The name of a recorded core in addresses."""
+        return self.key.removeprefix(RECORDED)
 
     @property
     def ports(self) -> Sequence[str]:
@@ -303,7 +307,7 @@ def _documents(isa: ISA, schemes: Sequence[InstructionScheme]) -> list[Cpu]:
     recorded = [core for core in recorded_cores() if core.isa == isa.name and core.name not in known]
     cpus = [
         *(_document_cpu(f"c{row.pk}", row, recorded_core(row.name), schemes) for row in rows),
-        *(_document_cpu(f"r-{core.slug}", core.row, core, schemes) for core in recorded),
+        *(_document_cpu(f"{RECORDED}{core.slug}", core.row, core, schemes) for core in recorded),
     ]
     return [cpu for cpu in cpus if cpu.forms]
 

@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from inference.features.library.gallery.query import recorded_cores
-from inference.features.library.instruction.query import Cpu, card_of, instruction_named
+from inference.features.library.instruction.query import RECORDED, Cpu, card_of, instruction_named
 from inference.features.library.instruction.request import InstructionRequest
 from inference.isa.code.block import Block
 from inference.isa.microarchitecture import TOOL_NAMES
@@ -179,7 +179,7 @@ def _port_answers(question: SearchQuestion) -> Iterator[SearchAnswer]:
             and core.isa == isa.name
             and (port := _port_of(core.row, question.port))
         ):
-            query = urlencode({"cpus": f"r-{core.slug}", "port": port})
+            query = urlencode({"cpus": f"{RECORDED}{core.slug}", "port": port})
             page = f"{reverse('isa', args=[isa.pk])}?{query}"
             yield SearchAnswer(f"Schemes on port {question.port} of {core.label}", core.name, page)
 

@@ -19,10 +19,10 @@ from inference.core.events import PhaseStarted, Progress
 from inference.core.protocols import Json
 from inference.core.run_times import Basis
 from inference.models import Run, RunEvent
-from inference.runs import estimates
+from inference.runs import estimates, plans
 from inference.runs.journal import LEASE_TIME
 
-_SHARES = (0.0, 0.25, 0.5, 0.75)
+_SHARES = (0.0, 0.25, 0.5, 0.75)  # of a run's time that have passed when it is estimated
 _LEAST = 3.0
 """Seconds of a run below which its start decides."""
 
@@ -45,18 +45,18 @@ def run(quick: bool) -> Iterator[Result]:
             yield Result(case, round(total, 1), "s", round(row.busy_seconds, 1), more)
 
 
-def _is_within(plan: estimates.RunPlan, row: Run, share: float) -> bool:
+def _is_within(plan: plans.RunPlan, row: Run, share: float) -> bool:
     """Whether what was left lies between the ends that the page names."""
     left = (1 - share) * row.busy_seconds
     return plan.left is not None and plan.left.least <= left <= plan.left.most
 
 
-def _plan_after(row: Run, share: float) -> estimates.RunPlan:
+def _plan_after(row: Run, share: float) -> plans.RunPlan:
     """The plan of a run after a share of its time."""
     assert row.started is not None
     assert row.finished is not None
     moment = row.started + share * (row.finished - row.started)
-    quiet = patch.object(estimates, "_load", return_value=1.0)
+    quiet = patch.object(plans, "load_of", return_value=1.0)
     with transaction.atomic(), quiet, patch.object(estimates, "_references", return_value={}):
         RunEvent.objects.filter(at__gt=moment).delete()
         Run.objects.filter(started__gt=moment).update(part_of=None, state=Run.State.QUEUED)
@@ -65,7 +65,7 @@ def _plan_after(row: Run, share: float) -> estimates.RunPlan:
         if not share:
             RunEvent.objects.filter(run=row).delete()
             Run.objects.filter(pk=row.pk).update(state=Run.State.QUEUED, busy_seconds=0)
-        plan = estimates.plan_of(Run.objects.get(pk=row.pk))
+        plan = plans.plan_of(Run.objects.get(pk=row.pk))
         transaction.set_rollback(True)
     return plan
 

@@ -1,4 +1,4 @@
-"""How long runs take: one estimate for forms, pages, API and shell, before a run begins and while it works.
+"""How long runs take, before they begin, for forms, pages, API and shell.
 
 The numbers are those of `inference.core.run_times`; here are the finished runs on which they rest.
 """
@@ -9,7 +9,7 @@ import json
 import os
 import tomllib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -23,19 +23,15 @@ from inference.core.run_times import (
     Basis,
     ExpectedTime,
     PastRun,
-    RemainingTime,
-    StepProgress,
     TimeRange,
     expected_time,
     relative_pace,
-    remaining_time,
     slower,
 )
 from inference.isa.search import SearchError
 from inference.models import InstructionScheme, Machine, Run, RunEvent
 from inference.models.scheme_search import latency_schemes, select_schemes
 from inference.runs.kinds import RUN_KINDS, PlannedPart, machine_id_of
-from inference.runs.leases import busy_seconds
 
 _HISTORY = 8
 """Number of a computer's last runs of a kind that estimates rest on."""
@@ -46,12 +42,9 @@ _IRRELEVANT = ("core_model", "isa", "seed", "scheme_filter", "known", "name", "r
 _COARSE = ("algorithm", "schemes", "sample")
 _LISTS = ("schemes", "experiments", "blocks")
 
-LIMIT_SECONDS = "seconds"
-"""Unit of the progress of a step that counts the seconds of its time limit."""
+NOTHING = ExpectedTime(Basis.NOTHING)
 
-_NOTHING = ExpectedTime(Basis.NOTHING)
-
-_BUSY = 1.25
+BUSY = 1.25
 """Load from which pages mention it."""
 
 
@@ -169,15 +162,18 @@ class TimeEstimate:
         is_cut = bool(limits) and self.time.total is not None and self.time.total.likely >= max(limits)
         limit = "The time limit ends it: some parts will be partial." if is_cut else ""
         load = f"Other work runs on this computer now, so the times are {self.load:.1f} times as long."
-        return " ".join(filter(None, (_basis_text(self.time), load if self.load >= _BUSY else "", limit)))
+        return " ".join(filter(None, (_basis_text(self.time), load if self.load >= BUSY else "", limit)))
+
+
+NO_ESTIMATE = TimeEstimate(NOTHING)
 
 
 def estimate(kind: str, config: Json) -> TimeEstimate:
     """The expected duration of a run with this complete description, under the present load."""
-    return _estimate(kind, config, None).under(_load(machine_id_of(config)))
+    return quiet_estimate(kind, config, None).under(load_of(machine_id_of(config)))
 
 
-def _estimate(kind: str, config: Json, run: Run | None) -> TimeEstimate:
+def quiet_estimate(kind: str, config: Json, run: Run | None) -> TimeEstimate:
     parts = RUN_KINDS[kind].parts(config, run) if kind in RUN_KINDS else ()
     if not parts:
         return TimeEstimate(_expected(kind, config))
@@ -185,10 +181,10 @@ def _estimate(kind: str, config: Json, run: Run | None) -> TimeEstimate:
     return TimeEstimate(_total(timed), timed)
 
 
-def _without_estimate(run: Run) -> TimeEstimate:
+def without_estimate(run: Run) -> TimeEstimate:
     """The parts of a run that has ended, without a look at other runs."""
     parts = RUN_KINDS[run.kind].parts(run.config, run) if run.kind in RUN_KINDS else ()
-    return TimeEstimate(_NOTHING, tuple((part, _NOTHING) for part in parts))
+    return TimeEstimate(NOTHING, tuple((part, NOTHING) for part in parts))
 
 
 def _total(parts: Sequence[tuple[PlannedPart, ExpectedTime]]) -> ExpectedTime:
@@ -226,7 +222,7 @@ def _pace(machine: int) -> float | None:
     return relative_pace(past, _references())
 
 
-def _load(machine: int | None) -> float:
+def load_of(machine: int | None) -> float:
     """How much longer a run takes because of other work on its computer.
 
     The load average is known of the site's own computer only. A run keeps one processor busy.
@@ -249,172 +245,3 @@ def _basis_text(time: ExpectedTime) -> str:
             )
         case Basis.NOTHING:
             return "Nothing like it has run on this computer yet."
-
-
-@dataclass(frozen=True)
-class PlannedStep:
-    """A step of a run.
-
-    Attributes:
-        state: "done", "current", "stopped", or "" before its turn.
-        seconds: Seconds of work so far; None before its turn, and where they were not recorded.
-        expected: Seconds of the complete step by earlier runs; None if unknown.
-        left: Seconds that it still takes; None if unknown.
-        part: The part that it is; None for a step that is none.
-    """
-
-    label: str
-    state: str
-    seconds: float | None = None
-    expected: float | None = None
-    left: float | None = None
-    part: PlannedPart | None = None
-
-    def as_json(self) -> Json:
-        part = self.part
-        return {
-            "label": self.label,
-            "state": self.state or "later",
-            "seconds": _rounded(self.seconds),
-            "expected": _rounded(self.expected),
-            "left": _rounded(self.left),
-            "run": None if part is None or part.run is None else part.run.pk,
-            "reused": part is not None and part.is_reused,
-        }
-
-
-@dataclass(frozen=True)
-class RunPlan:
-    """The steps of a run with the time of each, and the seconds until it ends.
-
-    `left`: None where it cannot be estimated, and for runs that have ended. `slowdown`: duration of the work
-    so far relative to earlier runs; `is_slow` where pages say so.
-    """
-
-    steps: tuple[PlannedStep, ...]
-    left: TimeRange | None = None
-    estimate: TimeEstimate = TimeEstimate(_NOTHING)
-    slowdown: float = 1.0
-    is_slow: bool = False
-
-    @property
-    def reason(self) -> str:
-        """Why it takes longer than usual, else what the estimate rests on."""
-        if not self.is_slow:
-            return self.estimate.reason
-        cause = ": other work runs on this computer" if self.estimate.load >= _BUSY else ""
-        return f"Slower than usual{cause}. So far it takes {self.slowdown:.1f} times as long as earlier runs."
-
-    def as_json(self) -> Json:
-        """In the form of the API's `RunPlanOut`."""
-        time = self.estimate.time
-        ends = self.left
-        return {
-            "left": None if ends is None else _rounded(ends.likely),
-            "least": None if ends is None else _rounded(ends.least),
-            "most": None if ends is None else _rounded(ends.most),
-            "basis": time.basis.value,
-            "runs": time.runs,
-            "slowdown": round(self.slowdown, 2),
-            "reason": self.reason,
-            "steps": [step.as_json() for step in self.steps],
-        }
-
-
-def _rounded(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds, 1)
-
-
-def plan_of(run: Run) -> RunPlan:
-    """The plan of a run in any state."""
-    is_open = run.state in Run.UNFINISHED
-    begun = _begun(run)
-    load = _load(machine_id_of(run.config)) if is_open else 1.0
-    basis = _estimate(run.kind, run.config, run) if is_open else _without_estimate(run)
-    if not begun or basis.time.basis is not Basis.ALIKE:  # else the load is in the pace so far
-        basis = basis.under(load)
-    steps = [*_part_steps(basis)] if basis.parts else [*_own_steps(run, begun, basis.time)]
-    if not is_open:
-        return RunPlan(tuple(step for step, _ in steps))
-    remaining = remaining_time([progress for _, progress in steps], basis.time)
-    planned = (replace(step, left=left) for (step, _), left in zip(steps, remaining.steps, strict=True))
-    return RunPlan(
-        tuple(planned),
-        basis.time.total if not steps else _limited(remaining, basis, steps),
-        replace(basis, load=load),
-        remaining.slowdown,
-        remaining.is_slow,
-    )
-
-
-def _limited(
-    remaining: RemainingTime, basis: TimeEstimate, steps: Sequence[tuple[PlannedStep, StepProgress]]
-) -> TimeRange | None:
-    """The remaining time within the run's time limit, if it has one."""
-    if remaining.total is None or not basis.parts:
-        return remaining.total
-    elapsed = sum(progress.elapsed for _, progress in steps)
-    return remaining.total.at_most(max(max(part.ends_by for part, _ in basis.parts) - elapsed, 0.0))
-
-
-def _begun(run: Run) -> list[PhaseStarted]:
-    """The steps that have begun, in order (one query)."""
-    if run._state.adding:
-        return []
-    payloads = run.events.filter(kind=PhaseStarted.kind).order_by("seq").values_list("payload", flat=True)
-    return list({phase.index: phase for phase in map(PhaseStarted.read, payloads)}.values())
-
-
-def _own_steps(
-    run: Run, begun: Sequence[PhaseStarted], expected: ExpectedTime
-) -> Iterator[tuple[PlannedStep, StepProgress]]:
-    labels = begun[-1].labels if begun else tuple(expected.steps)
-    last = "done" if run.state == Run.State.DONE else "current" if run.state in Run.UNFINISHED else "stopped"
-    starts = [phase.busy for phase in begun]
-    ends = [*starts[1:], *([busy_seconds(run)] if starts else [])]
-    spans = {
-        phase.label: None if start is None or end is None else max(end - start, 0.0)
-        for phase, start, end in zip(begun, starts, ends, strict=True)
-    }
-    current = begun[-1].index if begun else 0
-    for index, label in enumerate(labels, start=1):
-        state = "" if index > current else last if index == current else "done"
-        seconds, usual = spans.get(label), expected.steps.get(label)
-        is_current = state == "current"
-        progress = StepProgress(
-            seconds or 0.0,
-            usual,
-            _share(run.progress) if is_current else None,
-            is_done=state in ("done", "stopped"),
-        )
-        yield PlannedStep(label, state, seconds, usual), progress
-
-
-def _share(progress: Json) -> float | None:
-    """The share of the current step that is complete; None if it does not say, or only counts seconds of a
-    time limit, before which most end.
-    """
-    if progress.get("unit") == LIMIT_SECONDS:
-        return None
-    total = progress.get("total")
-    return min(progress["done"] / total, 1.0) if total and progress.get("done") else None
-
-
-def _part_steps(basis: TimeEstimate) -> Iterator[tuple[PlannedStep, StepProgress]]:
-    for part, time in basis.parts:
-        usual = None if time.total is None else time.total.likely
-        run = part.run
-        if part.is_reused:
-            yield PlannedStep(part.label, "done", None, usual, part=part), StepProgress(is_done=True)
-        elif run is None:
-            yield PlannedStep(part.label, "", None, usual, part=part), StepProgress(expected=usual)
-        elif run.state in Run.FINAL:
-            state = "done" if run.state == Run.State.DONE else "stopped"
-            progress = StepProgress(run.busy_seconds, usual, is_done=True)
-            yield PlannedStep(part.label, state, run.busy_seconds, usual, part=part), progress
-        else:
-            elapsed, own = busy_seconds(run), plan_of(run).left
-            left = None if own is None else own.likely
-            share = None if left is None or not elapsed else elapsed / (elapsed + left)
-            step = PlannedStep(part.label, "current", elapsed, usual, part=part)
-            yield step, StepProgress(elapsed, usual, share, left)

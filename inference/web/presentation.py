@@ -28,7 +28,6 @@ from inference.formats import quoting
 from inference.isa.targets import DEFAULT
 from inference.models import ISA, Evaluation, ExperimentSet, Machine, PortMapping, ResourceMapping
 from inference.predictors.protocol import RAW_TEXT
-from inference.runs.estimates import PlannedStep, RunPlan
 from inference.runs.kinds import label_of
 from inference.storage.evaluations import judgement_of
 from inference.storage.instruction_sets import code_isa
@@ -330,15 +329,12 @@ def about(seconds: float | None) -> str:
     """A duration that is estimated, as precise as an estimate is: 73 → 1 min 15 s, 1000 → 17 min."""
     if seconds is None:
         return UNKNOWN
-    if seconds < 60:
-        return f"{max(5, 5 * round(seconds / 5))} s" if seconds > 7 else "a few seconds"
-    if seconds < 150:
-        rounded = 15 * round(seconds / 15)
-        return f"{rounded // 60} min {rounded % 60:02d} s" if rounded % 60 else f"{rounded // 60} min"
-    if seconds < 3570:
+    if seconds < 7.5:
+        return "a few seconds"
+    if 150 <= seconds < 3570:
         return f"{round(seconds / 60)} min"
-    minutes = 5 * round(seconds / 300)
-    return f"{minutes // 60} h {minutes % 60:02d} min"
+    step = 5 if seconds < 60 else 15 if seconds < 150 else 300
+    return duration(step * round(seconds / step))
 
 
 @register.filter
@@ -349,26 +345,6 @@ def about_range(span: TimeRange) -> str:
         return ""
     number, _, unit = least.partition(" ")
     return f"{number if most.endswith(f' {unit}') and most.count(' ') == 1 else least} to {most}"
-
-
-def plan_lines(plan: RunPlan) -> list[str]:
-    """What a run takes, in total and step by step, as lines of the shell."""
-    lines = []
-    if plan.left is not None:
-        span = about_range(plan.left)
-        lines.append(f"about {about(plan.left.likely)} left{f' ({span})' if span else ''}. {plan.reason}")
-    return [*lines, *(f"{step.label}: {_step_text(step)}" for step in plan.steps)]
-
-
-def _step_text(step: PlannedStep) -> str:
-    if step.part is not None and step.part.is_reused:
-        name = step.part.run.name if step.part.run is not None else "an earlier run"
-        return f"reused from {name}, saves about {about(step.expected)}"
-    if step.state == "current" and step.left is not None:
-        return f"about {about(step.left)} left"
-    if step.seconds is not None:
-        return duration(step.seconds)
-    return f"about {about(step.left)}" if step.left else "not known yet"
 
 
 @register.filter

@@ -25,14 +25,14 @@ from inference.models.scheme_search import GROUP_SELECTIONS, PROBE_SELECTION, se
 from inference.runs import leases, lifecycle
 from inference.runs.child import RunProcesses
 from inference.runs.errors import RunStateError
-from inference.runs.estimates import plan_of
 from inference.runs.journal import Lease, events_since
+from inference.runs.plans import PlannedStep, RunPlan, plan_of
 from inference.runs.request import SELECTIONS
 from inference.runs.supervisor import RunSupervisor
 from inference.runs.worker import worker_name
 from inference.storage.rows import scheme_ids
 from inference.web.data_command import DataCommand
-from inference.web.presentation import plan_lines
+from inference.web.presentation import about, about_range, duration
 
 SCHEMES_METAVAR = f"probes|starter|default|{'|'.join(GROUP_SELECTIONS)}|all|FILTER"
 
@@ -96,6 +96,26 @@ class RunCommand(DataCommand):
     def line(self, event: Event) -> str:
         """The line of an event; "" for events that only pages use."""
         return event.line()
+
+
+def plan_lines(plan: RunPlan) -> list[str]:
+    """What a run takes, in total and step by step, as lines of the shell."""
+    lines = []
+    if plan.left is not None:
+        span = about_range(plan.left)
+        lines.append(f"about {about(plan.left.likely)} left{f' ({span})' if span else ''}. {plan.reason}")
+    return [*lines, *(f"{step.label}: {_step_text(step)}" for step in plan.steps)]
+
+
+def _step_text(step: PlannedStep) -> str:
+    if step.part is not None and step.part.is_reused:
+        name = step.part.run.name if step.part.run is not None else "an earlier run"
+        return f"reused from {name}, saves about {about(step.expected)}"
+    if step.state == "current" and step.left is not None:
+        return f"about {about(step.left)} left"
+    if step.seconds is not None:
+        return duration(step.seconds)
+    return f"about {about(step.left)}" if step.left else "not known yet"
 
 
 def add_set_option(parser: ArgumentParser, what: str) -> None:

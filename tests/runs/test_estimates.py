@@ -11,8 +11,9 @@ from inference.core.events import PhaseStarted
 from inference.core.protocols import Json
 from inference.core.run_times import Basis
 from inference.models import ISA, Machine, Run, RunEvent
-from inference.runs.estimates import LIMIT_SECONDS, estimate, plan_of
+from inference.runs.estimates import estimate
 from inference.runs.journal import LEASE_TIME
+from inference.runs.plans import LIMIT_SECONDS, plan_of
 from inference.storage.instruction_sets import new_isa
 
 LABELS = ("Make the chains", "Measure them")

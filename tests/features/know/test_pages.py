@@ -16,9 +16,9 @@ from inference.isa.x86.scheme_set import scheme_and_form
 from inference.models import Machine, Run
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError, JobError, LeaseLostError
-from inference.runs.estimates import plan_of
 from inference.runs.kinds import Task
 from inference.runs.parts import Parts
+from inference.runs.plans import plan_of
 from inference.runs.reporter import JournalReporter
 from inference.storage.instruction_sets import new_isa, store_isa
 from tests.rows.library import visitor
@@ -151,13 +151,13 @@ def test_what_is_asked_of_the_whole_is_asked_of_its_parts_whoever_works_on_them(
 
 def test_the_estimate_learns_from_what_the_parts_took_before(visitor: Client, machine: Machine) -> None:
     address = reverse("know", args=[machine.pk])
-    before = visitor.get(address).context["estimate"].whole
+    before = visitor.get(address).context["estimate"].cost
     (latencies,) = [part for part, _ in before.parts if part.label == "Latencies"]
     for busy in (30.0, 50.0, 400.0):
         made = lifecycle.submit("latencies", latencies.config, f"took {busy}")
         Run.objects.filter(pk=made.pk).update(state="done", busy_seconds=busy)
     page = visitor.get(address)
-    times = {part.label: time.total.likely for part, time in page.context["estimate"].whole.parts}
+    times = {part.label: time.total.likely for part, time in page.context["estimate"].cost.parts}
     assert times["Latencies"] == 50.0
     assert page.context["estimate"].effort.seconds == pytest.approx(sum(times.values()))
     run = lifecycle.submit("know", page.context["estimate"].config, "as estimated")

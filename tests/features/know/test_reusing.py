@@ -145,12 +145,12 @@ def test_the_form_and_the_run_say_what_is_reused_and_what_that_saves(
     runs = measured(machine)
     address = reverse("know", args=[machine.pk])
     page = visitor.get(address)
-    whole = page.context["estimate"].whole
+    whole = page.context["estimate"].cost
     assert whole.saved == pytest.approx(4 * 50.0)
     assert whole.time.total.likely == pytest.approx(50.0), "that of the scheduler is left"
     assert "Reusing saves about 3 min" in page.text
     again = visitor.post(address, {"selection": "default", "measure_again": "on", "press": "estimate"})
-    assert again.context["estimate"].whole.saved == 0
+    assert again.context["estimate"].cost.saved == 0
     run = lifecycle.submit("know", {"machine": machine.pk, "schemes": "default"}, "core")
     assert run.config["reused"] == {name: runs[name].pk for name in MEASURED}
     outcomes = {outcome.name: outcome for outcome in part_outcomes(run)}

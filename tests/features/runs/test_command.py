@@ -16,7 +16,10 @@ from tests.rows.programs import Program
 
 def test_the_list_names_each_run_with_its_state_newest_first(run: Run, comparison: Run) -> None:
     first, second = printed("runs").splitlines()
-    assert first.split(maxsplit=2) == [str(comparison.pk), "done", f"Predictor comparison  {comparison.name}"]
+    number, state, rest = first.split(maxsplit=2)
+    assert (number, state) == (str(comparison.pk), "done")
+    assert rest.startswith(f"Predictor comparison  {comparison.name}  ")
+    assert rest.endswith(" s"), "how long it took"
     assert second.split()[:2] == [str(run.pk), "queued"]
     assert printed("runs", "list", "--state", "queued").splitlines() == [second]
     assert printed("runs", "--last", "1").splitlines() == [first]

@@ -88,9 +88,9 @@ def parts(request: HttpRequest, run: Run, _record: RunRecord) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ProfilePlan(MeasuringPlan):
-    """The plan of a profile, with the time of each part: `whole`."""
+    """The plan of a profile, with the time of each part: `cost`."""
 
-    whole: TimeEstimate | None = None
+    cost: TimeEstimate | None = None
 
 
 def config_lines(run: Run) -> Iterator[DescriptionItem]:
@@ -114,14 +114,14 @@ def _plan(machine: Machine, form: KnowForm) -> ProfilePlan | None:
         return None
     config: Json = {"machine": machine.pk, **form.stated(), **schemes_config(form, texts)}
     config |= {"reused": reusable_runs(machine, KnowConfig.read(config))}
-    whole = estimate("know", config)
+    cost = estimate("know", config)
     pairs = estimate_effort(machine, min(len(texts), MAX_INFERRED), "pairs").experiments
     chained = len(chosen_schemes(form, machine, chained=True))
     chains = round((CHAINS_PER_SCHEME + IDIOMS_PER_SCHEME) * chained)
-    seconds = 0.0 if whole.time.total is None else whole.time.total.likely
+    seconds = 0.0 if cost.time.total is None else cost.time.total.likely
     effort = Effort(pairs + EXPLAINED_PER_SCHEME * len(texts) + chains, seconds)
     examples = tuple(text for _, text in texts[:EXAMPLES])
-    return ProfilePlan(config, len(texts), examples, effort, whole.reason, whole)
+    return ProfilePlan(config, len(texts), examples, effort, cost.reason, cost)
 
 
 urlpatterns = [path("machines/<int:pk>/know/", know, name="know")]

@@ -36,20 +36,20 @@ def reusable_runs(machine: Machine, config: KnowConfig) -> dict[str, int]:
     """
     if machine.kind != Machine.Kind.AGENT or config.measure_again:
         return {}
-    taken: dict[str, int] = {}
+    reused: dict[str, int] = {}
     for stage in STAGES:
-        if stage.completes or (stage.kind == INFER and not _has_basis(taken)):
+        if stage.completes or (stage.kind == INFER and not _has_basis(reused)):
             continue
         run = next(
             filter(lambda run: _is_current(run, machine, stage), _candidates(machine, config, stage)), None
         )
         if run is not None:
-            taken[stage.name] = run.pk
-    return taken
+            reused[stage.name] = run.pk
+    return reused
 
 
-def _has_basis(taken: Mapping[str, int]) -> bool:
-    return all(stage.name in taken for stage in STAGES if stage.kind != INFER and not stage.completes)
+def _has_basis(reused: Mapping[str, int]) -> bool:
+    return all(stage.name in reused for stage in STAGES if stage.kind != INFER and not stage.completes)
 
 
 def _candidates(machine: Machine, config: KnowConfig, stage: KnowStage) -> list[Run]:

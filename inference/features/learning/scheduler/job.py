@@ -39,12 +39,12 @@ from inference.measuring.proxies import StoreBackedMeasurer
 from inference.measuring.remote import RemoteMeasurer
 from inference.models import ExperimentSet, Machine, StoredCoreModel
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.estimates import LIMIT_SECONDS
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.machines.blocks import open_block_measurer
 from inference.runs.machines.facts import read_machine
 from inference.runs.machines.measurer import measurable_schemes, open_measurer, options_for
 from inference.runs.measurements import RunMeasurements
+from inference.runs.plans import LIMIT_SECONDS
 from inference.runs.request import DEFAULT_SEED, RunRequest, Seed, needed_row, read_row
 from inference.runs.stages import ProgressMeasurer
 from inference.storage.core_models import core_model_of

@@ -18,8 +18,8 @@ from inference.features.running.runs.query import RUN_COLUMNS, runs
 from inference.formats.problems import ExchangeError
 from inference.models import Run
 from inference.runs import lifecycle, webhooks
-from inference.runs.estimates import plan_of
 from inference.runs.kinds import RUN_KINDS, ahead_of, job
+from inference.runs.plans import plan_of
 from inference.runs.webhook_address import URL_LIMIT
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
 from inference.web.api import access

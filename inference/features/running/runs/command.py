@@ -16,11 +16,12 @@ from inference.features.running.runs.kind_presentation import config_lines, outc
 from inference.features.running.runs.query import judgement_of, runs
 from inference.models import Run
 from inference.runs import lifecycle
-from inference.runs.estimates import plan_of
 from inference.runs.kinds import label_of
+from inference.runs.plans import plan_of
 from inference.web.api.shapes import run_json
 from inference.web.data_command import DataCommand
-from inference.web.presentation import duration, plan_lines
+from inference.web.presentation import duration
+from inference.web.run_command import plan_lines
 
 LISTED = 20
 LIST, SHOW = "list", "show"
@@ -78,8 +79,8 @@ def _run(number: int | None, action: str) -> Run:
 
 def _line(run: Run) -> str:
     requested = f", {run.get_wanted_display()} requested" if run.wanted else ""
-    spent = f"  {duration(run.busy_seconds)}" if run.busy_seconds else ""
-    return f"{run.pk}  {run.get_state_display()}{requested}  {label_of(run.kind)}  {run.name}{spent}"
+    duration_text = f"  {duration(run.busy_seconds)}" if run.busy_seconds else ""
+    return f"{run.pk}  {run.get_state_display()}{requested}  {label_of(run.kind)}  {run.name}{duration_text}"
 
 
 def _details(run: Run) -> list[str]:

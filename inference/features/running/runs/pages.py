@@ -40,10 +40,10 @@ from inference.models import ExperimentSet, Run, Upload
 from inference.models.run import UNDECIDED
 from inference.runs import lifecycle
 from inference.runs.errors import RunsError, RunStateError
-from inference.runs.estimates import plan_of
 from inference.runs.events import HeatMapEvent
 from inference.runs.kinds import RUN_KINDS, label_of
 from inference.runs.leases import busy_seconds
+from inference.runs.plans import plan_of
 from inference.runs.webhooks import replace_webhook, visible_webhooks
 from inference.storage.listing import lengths_from
 from inference.web.file_answers import attachment

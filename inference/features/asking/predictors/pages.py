@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shlex
 from typing import Any
 
@@ -127,8 +128,14 @@ class AddForm(StrictForm):
     def _add_option_error(self, message: str) -> None:
         """Add a message as an error of the field whose name it begins with, else of the form."""
         text = message.removeprefix(f"{self._kind.name}: ")
-        name = text.partition(" ")[0].rstrip(":")
-        self.add_error(name if name in self.fields else None, text[:1].upper() + text[1:])
+        option = _OPTION_AT_END.search(text)
+        name = option[1] if option else text.partition(" ")[0].rstrip(":")
+        sentence = text if option else text[:1].upper() + text[1:]  # one with an option begins with a tool
+        self.add_error(name if name in self.fields else None, sentence)
+
+
+_OPTION_AT_END = re.compile(r"\(option (\w+)\)$")
+"""The option that an error about an unknown processor is about."""
 
 
 def _field(entry: dataclasses.Field[Any]) -> forms.Field:

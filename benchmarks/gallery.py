@@ -50,9 +50,9 @@ from inference.core.simulation.steady_state import compile_simulation
 from inference.core.tables import ExperimentTable, Floats
 from inference.core.waste import WasteSource
 from inference.features.library.gallery.query import (
+    PartSource,
     RecordedCore,
     RecordedFigure,
-    RecordedSource,
     store_recording,
 )
 from inference.formats.parsing import AnyNames, parse
@@ -115,9 +115,7 @@ def made_zen5(effort: PMEvoSettings) -> MadeCore:
     own = ports.model()
     model = replace(zen5_core(), mapping=own.mapping, alone=own.alone, loop_code=loop_code)
     compile_simulation()
-    scheduler, figures = _with_scheduler(
-        model, {result.experiment: result.cycles for result in train if result.cycles}
-    )
+    scheduler, figures = _with_scheduler(model, train)
     core = RecordedCore(
         slug="zen-5",
         name="Recorded Zen 5",
@@ -128,9 +126,9 @@ def made_zen5(effort: PMEvoSettings) -> MadeCore:
         figures=(*figures, _figure_of_mixes(ports.mapping, held)),
         sources=(
             ports.source(len(default) + len(starter)),
-            RecordedSource("latencies", "chains measured by pmweb"),
-            RecordedSource("front end", "loops and straight code measured by pmweb"),
-            RecordedSource("scheduler", scheduler.text),
+            PartSource("latencies", "chains measured by pmweb"),
+            PartSource("front end", "loops and straight code measured by pmweb"),
+            PartSource("scheduler", scheduler.text),
         ),
     )
     return MadeCore(core, replace(model, scheduler=scheduler.scheduler), cost.cpu)
@@ -188,7 +186,7 @@ def made_skylake(effort: PMEvoSettings) -> MadeCore:
         measured=f"PMEvo's authors: {len(train):,} mixes of one to four of {len(schemes)} schemes",
         figures=(replace(figure, on="published mixes"),),
         sources=(
-            RecordedSource(
+            PartSource(
                 "ports and slots",
                 f"inferred by pmweb's PMEvo from {len(train):,} measurements that Ritter and Hack published; "
                 "names of ports by the best match with uops.info's",
@@ -211,9 +209,9 @@ class SelectedPorts:
     alone: Mapping[str, float]
     search: str
 
-    def source(self, experiments: int) -> RecordedSource:
+    def source(self, experiments: int) -> PartSource:
         text = f"{experiments:,} measurements by pmweb; inferred by {self.search}"
-        return RecordedSource("ports and slots", text)
+        return PartSource("ports and slots", text)
 
     def model(self) -> CoreModel:
         """A core of these ports alone, with schemes that do the work of others."""

@@ -14,12 +14,13 @@ from django.urls import reverse
 
 from inference.core.core_model import CoreModel
 from inference.core.mapping import PortMapping
+from inference.core.protocols import Json
 from inference.features.library.gallery import query
 from inference.features.library.gallery.query import (
     CORES,
+    PartSource,
     RecordedCore,
     RecordedFigure,
-    RecordedSource,
     recorded_cores,
     store_recording,
 )
@@ -36,7 +37,7 @@ from tests.rows.library import visitor
 __all__ = ["visitor"]
 
 
-def test_the_gallery_is_small_and_each_core_says_where_it_comes_from():
+def test_the_gallery_is_small_and_each_core_says_where_it_comes_from() -> None:
     assert sum(file.stat().st_size for file in CORES.iterdir()) <= 5 * 2**20
     cores = recorded_cores()
     assert cores
@@ -49,7 +50,7 @@ def test_the_gallery_is_small_and_each_core_says_where_it_comes_from():
         assert core.judgement.reasons
 
 
-def test_lists_of_cores_read_no_document(visitor: Client, db: None, monkeypatch: pytest.MonkeyPatch):
+def test_lists_of_cores_read_no_document(visitor: Client, db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     store_isa(DEFAULT, [], "a test")
     monkeypatch.setattr(query, "read_core_model", lambda _content: pytest.fail("a document was read"))
     recorded_cores.cache_clear()
@@ -58,7 +59,7 @@ def test_lists_of_cores_read_no_document(visitor: Client, db: None, monkeypatch:
 
 
 @pytest.mark.parametrize("core", recorded_cores(), ids=lambda core: core.slug)
-def test_a_recorded_core_describes_usual_instructions(core: query.RecordedCore):
+def test_a_recorded_core_describes_usual_instructions(core: query.RecordedCore) -> None:
     model = core_model_of(core.row)
     (block,) = read_blocks("add rax, rbx\nimul rcx, rdx\nmov rsi, [rdi]", 1)
     assert model.mapping is not None
@@ -68,7 +69,7 @@ def test_a_recorded_core_describes_usual_instructions(core: query.RecordedCore):
     assert set(core.lacks.split("; ")) >= {part for part in ("front end",) if model.front_end is None}
 
 
-def test_a_core_is_opened_once(visitor: Client, db: None):
+def test_a_core_is_opened_once(visitor: Client, db: None) -> None:
     store_isa(DEFAULT, [], "a test")
     core = recorded_cores()[0]
     assert core.core in visitor.get(reverse("gallery")).text
@@ -83,7 +84,7 @@ def test_a_core_is_opened_once(visitor: Client, db: None):
 
 
 Origin = PortMappingRow.Origin
-PORTS = RecordedSource("ports and slots", "measured by pmweb")
+PORTS = PartSource("ports and slots", "measured by pmweb")
 LOOPS = RecordedFigure("loops", 40, 38, 3.25, 1.5, 0.9, 1.0, {"llvm-mca 99": 40.5})
 
 
@@ -102,7 +103,7 @@ def recorded(**changes: object) -> RecordedCore:
     return replace(core, **changes)  # type: ignore[arg-type]
 
 
-def test_what_is_stored_is_read_back(empty_gallery: Path):
+def test_what_is_stored_is_read_back(empty_gallery: Path) -> None:
     mapping = PortMapping(("0", "1"), {"mov": ((0b11, 1),), "add": ((0b01, 2),)})
     store_recording(recorded(), CoreModel(mapping), {"0": "ALU0"})
     (core,) = recorded_cores()
@@ -115,14 +116,14 @@ def test_what_is_stored_is_read_back(empty_gallery: Path):
     assert core.label == "Zen 9, as recorded"
 
 
-def test_a_part_that_has_a_source_is_not_missing(empty_gallery: Path):
-    sources = (PORTS, RecordedSource("scheduler", "none explains more than ports"))
+def test_a_part_that_has_a_source_is_not_missing(empty_gallery: Path) -> None:
+    sources = (PORTS, PartSource("scheduler", "none explains more than ports"))
     store_recording(recorded(sources=sources), CoreModel(PortMapping(("0",), {"add": ((1, 1),)})))
     (core,) = recorded_cores()
     assert core.lacks == "latencies; front end"
 
 
-def test_the_worst_figure_judges():
+def test_the_worst_figure_judges() -> None:
     worse = replace(LOOPS, on="straight code", mape=25.0)
     assert recorded(figures=(LOOPS, worse)).grade == "doubtful"
     assert "straight code" in recorded(figures=(LOOPS, worse)).judgement.text
@@ -135,14 +136,14 @@ def test_the_worst_figure_judges():
 def core_model_row() -> StoredCoreModel:
     isa = store_isa(DEFAULT, [], "a test")
     machine = Machine.objects.create(name="lab", kind="agent", isa=isa, cpu="EPYC of the lab")
-    report = {KEY: {"n": 100, "off": 3, "error": 4.5, "repeats": None, "schemes": {}}}
+    report: Json = {KEY: {"n": 100, "off": 3, "error": 4.5, "repeats": None, "schemes": {}}}
     mapping = store_mapping(
         "ports of the lab", isa, PortMapping(("0",), {}), origin=Origin.RUN, source="PMEvo", report=report
     )
     return StoredCoreModel.objects.create(name="mine", isa=isa, machine=machine, mapping=mapping)
 
 
-def test_a_profiled_core_is_added(db: None, empty_gallery: Path):
+def test_a_profiled_core_is_added(db: None, empty_gallery: Path) -> None:
     core_model_row()
     call_command("record-core", "mine", core="Zen 9")
     (core,) = recorded_cores()
@@ -152,7 +153,7 @@ def test_a_profiled_core_is_added(db: None, empty_gallery: Path):
     assert "lab" not in core.row.note
 
 
-def test_a_core_of_unknown_accuracy_is_refused(db: None, empty_gallery: Path):
+def test_a_core_of_unknown_accuracy_is_refused(db: None, empty_gallery: Path) -> None:
     row = core_model_row()
     assert row.mapping is not None
     row.mapping.report = {}
@@ -178,7 +179,7 @@ def ports_alone(visitor: Client, db: None, empty_gallery: Path) -> Client:
 
 
 @pytest.mark.parametrize("slug", ["narrow", "arm"])
-def test_a_core_of_ports_alone_has_its_pages(ports_alone: Client, slug: str):
+def test_a_core_of_ports_alone_has_its_pages(ports_alone: Client, slug: str) -> None:
     assert slug in ports_alone.get(reverse("gallery")).text
     assert "narrow, as recorded" in ports_alone.get(reverse("start")).text
     for page in ("recorded-core", "recorded-core-compare"):
@@ -187,7 +188,7 @@ def test_a_core_of_ports_alone_has_its_pages(ports_alone: Client, slug: str):
     assert ports_alone.get(opened["Location"]).status_code == 200
 
 
-def test_a_loop_is_explained_by_ports_alone_and_by_cores_of_its_instruction_set(ports_alone: Client):
+def test_a_loop_is_explained_by_ports_alone_and_by_cores_of_its_instruction_set(ports_alone: Client) -> None:
     page = ports_alone.get(reverse("loop"), {"code": BLOCK, "cpu": "Recorded narrow"})
     assert page.status_code == 200
     assert [cpu.name for cpu in page.context["cpus"]] == ["Recorded narrow"]

@@ -10,9 +10,9 @@ from django.core.management.base import CommandError
 
 from inference.core.protocols import Json
 from inference.features.library.gallery.query import (
+    PartSource,
     RecordedCore,
     RecordedFigure,
-    RecordedSource,
     slug_of,
     store_recording,
 )
@@ -78,19 +78,19 @@ def _measured(row: StoredCoreModel) -> str:
     return f"pmweb: profile of the {selection}" if selection else "pmweb: parts that were measured separately"
 
 
-def _sources(row: StoredCoreModel) -> Iterator[RecordedSource]:
+def _sources(row: StoredCoreModel) -> Iterator[PartSource]:
     if row.mapping is not None:
         selected = (row.selection or {}).get("selected", "")
         search = _SEARCHES.get(selected, selected.lower() or row.mapping.source)
-        yield RecordedSource("ports and slots", f"measured by pmweb; inferred by {search}")
+        yield PartSource("ports and slots", f"measured by pmweb; inferred by {search}")
     if row.latencies is not None:
-        yield RecordedSource("latencies", "chains measured by pmweb")
+        yield PartSource("latencies", "chains measured by pmweb")
     if row.front_end is not None:
-        yield RecordedSource("front end", "loops and straight code measured by pmweb")
+        yield PartSource("front end", "loops and straight code measured by pmweb")
     if row.scheduler is not None and row.scheduler["scheduler"] is None:
-        yield RecordedSource("scheduler", "none explains mixes measured by pmweb better than ports alone")
+        yield PartSource("scheduler", "none explains mixes measured by pmweb better than ports alone")
     elif row.scheduler is not None:
-        yield RecordedSource("scheduler", "inferred from mixes and blocks measured by pmweb")
+        yield PartSource("scheduler", "inferred from mixes and blocks measured by pmweb")
 
 
 def _figures(row: StoredCoreModel) -> Iterator[RecordedFigure]:
@@ -117,14 +117,14 @@ def _figures(row: StoredCoreModel) -> Iterator[RecordedFigure]:
 
 
 def _figure_of_blocks(on: str, column: ComparedColumn) -> RecordedFigure:
-    others = column.comparison.columns.filter(error="", predictor__isnull=False)
-    asked = [
-        (other.predictor.kind, other.name, _scores(other))
-        for other in others.select_related("predictor").defer("answers", "pictures")
-        if other.predictor is not None
+    columns = column.comparison.columns.filter(error="", predictor__isnull=False)
+    answers = [
+        (answer.predictor.kind, answer.name, _scores(answer))
+        for answer in columns.select_related("predictor").defer("answers", "pictures")
+        if answer.predictor is not None
     ]
     scores = _scores(column)
-    again = next((other for kind, _, other in asked if kind == machine.KIND), None)
+    again = next((repeated for kind, _, repeated in answers if kind == machine.KIND), None)
     return RecordedFigure(
         on,
         column.comparison.n if again is None else again["n"],
@@ -134,9 +134,9 @@ def _figure_of_blocks(on: str, column: ComparedColumn) -> RecordedFigure:
         scores["kendall"],
         None if again is None else again["mape"],
         {
-            name: other["mape"]
-            for kind, name, other in asked
-            if kind not in (machine.KIND, core_model.KIND) and other["n"] >= scores["n"]
+            name: tool["mape"]
+            for kind, name, tool in answers
+            if kind not in (machine.KIND, core_model.KIND) and tool["n"] >= scores["n"]
         },
     )
 

@@ -40,7 +40,7 @@ _GRADES = tuple(Grade)
 
 
 @dataclass(frozen=True)
-class RecordedSource:
+class PartSource:
     """Where a part of a core model comes from.
 
     Args:
@@ -127,7 +127,7 @@ class RecordedCore:
     recorded: date
     measured: str
     figures: tuple[RecordedFigure, ...]
-    sources: tuple[RecordedSource, ...] = ()
+    sources: tuple[PartSource, ...] = ()
     lacks: str = ""
     described: int = 0
     with_latencies: int = 0
@@ -138,7 +138,7 @@ class RecordedCore:
         """The facts in a core's TOML file."""
         facts = tomllib.loads(file.read_text(encoding="utf-8"))
         figures = tuple(RecordedFigure(**figure) for figure in facts.pop("figures"))
-        sources = tuple(RecordedSource(**source) for source in facts.pop("sources", ()))
+        sources = tuple(PartSource(**source) for source in facts.pop("sources", ()))
         return cls(slug=file.stem, figures=figures, sources=sources, **facts)
 
     @property

@@ -255,6 +255,7 @@ def _number(value: float) -> str:
 TITLE = "listing of machine code"
 _DROPPED_LISTED = 20  # instructions without a scheme that a file's head names
 _LISTING_HEAD = re.compile(r"(?m)^\S.{,500}:[ \t]+file format \S+|^Disassembly of section \S{,500}:[ \t]*$")
+"""Of objdump and llvm-objdump."""
 
 
 def is_listing(beginning: str) -> bool:

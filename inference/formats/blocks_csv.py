@@ -107,7 +107,7 @@ HEADER_HINT = "the title row is bb,NAME,NAME …, a column per tool"
 ORIGIN = "origin"
 """Title of the column with the place that a block is from: a program, function and address."""
 
-_NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]{1,4})?")
+_NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]{1,4})?")  # `1`, `1.5`, `.5`, `1e-3`
 _ISA = re.compile(r"# ?instruction set: (\S.*)")
 _UNTITLED = re.compile(r"\s*-?[0-9.]+(?:e[+-]?[0-9]+)?\s*", re.IGNORECASE)
 _FAILED = Answer(failure=Failure.NO_NUMBER)

@@ -41,7 +41,9 @@ from inference.formats.yaml_documents import (
 from inference.isa.llvm_schemes import LlvmScheme
 
 _BEGINNING = re.compile(rf"^mode:\s*'?({'|'.join(MODES)})\b", re.MULTILINE)
-_MODE = re.compile(rf"^mode:\s*'?({'|'.join(MODES)})'?\s*$", re.MULTILINE)
+"""`mode: latency`, by which the file is recognised."""
+
+_MODE = re.compile(rf"^mode:\s*'?({'|'.join(MODES)})'?\s*$", re.MULTILINE)  # the same as a whole line
 _KEY = re.compile(r"^key:\s*$", re.MULTILINE)
 SIGNATURE = Signature(patterns=(_BEGINNING, _KEY), within=1 << 16)
 _COUNTER = "NumMicroOps"

@@ -46,6 +46,8 @@ _EXPERIMENT_TITLES = {
 _COLUMNS = (EXPERIMENT, NUMBER, UNIT, NOTE)
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 _TERM = re.compile(r"(?:([-+]?[0-9][-+0-9.,eE]{0,60})\s*\*\s*)?(.*)", re.DOTALL)
+"""`2 * add GPR[64]:RW, GPR[64]:R`; the number is checked later."""
+
 _COUNT_DIGITS = 9
 """Digits of a multiplicity that are read; `EXPERIMENT_LENGTH` is far below."""
 

@@ -31,6 +31,8 @@ _IMMEDIATE = "class: immediate, imd: int"
 _XMM = "class: register, name: xmm"
 _OTHER_REGISTERS = ("class: register, name: k", "class: register, name: st")
 _ARM_REGISTER = re.compile(r"(GPR|FPR)\[(\d+)\]|VEC\[\d+([BHSD])\]")
+"""An operand of an AArch64 scheme: width in bits, or the letter of a vector's elements."""
+
 _ARM_PREFIX = {
     "GPR64": "x",
     "GPR32": "w",
@@ -41,6 +43,8 @@ _ARM_PREFIX = {
     "FPR128": "q",
 }
 _ARM_SHIFTED = re.compile(r"(?:lsl|lsr|asr|ror|msl|[us]xt[bhw])(?: \d+)?")
+"""Modifier of an operand: `lsl 2`, `uxtw`."""
+
 _VECTORS = ("xmm", "ymm", "zmm", "mm")
 _XMM0_FIRST = frozenset({"blendvpd", "blendvps", "pblendvb", "sha256rnds2"})
 """Some assemblers write xmm0 ahead of the other operands."""

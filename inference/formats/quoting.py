@@ -36,6 +36,7 @@ def assembly_comment(text: str) -> str:
 
 
 _REMARK = re.compile(r"(?!(?:diff|index|prereq)\b|x)[a-z][\w ]*: ", re.IGNORECASE | re.ASCII)
+"""`from: ` and the like; other words would be part of a patch, or end its head."""
 
 
 def patch_remark(text: str) -> str:
@@ -119,6 +120,7 @@ def code_block(language: str, text: str) -> str:
 _FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _APOSTROPHE = "'"
 _PART_IN_COMMENT = re.compile(r'([,;\t][\s",;]*+)([=+\-@]?)')
+"""A cell behind a separator, and its first sign if that would begin a formula."""
 
 
 def safe_text(text: str) -> str:

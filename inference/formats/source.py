@@ -29,8 +29,9 @@ _NAMES_LISTED = 3  # that an error names
 _NO_JSON = object()
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
-_TEXT = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+_TEXT = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)  # a JSON string, perhaps without its end
 _TEXT_OR_WORD = re.compile(rf"{_TEXT.pattern}|(?<![\w.])(?:True|False|None)(?![\w.])", re.DOTALL)
+"""Python's words outside of strings."""
 
 
 @dataclass(frozen=True)

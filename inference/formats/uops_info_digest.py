@@ -31,8 +31,8 @@ from inference.formats.problems import FilePlace, excerpt
 from inference.formats.source import Source
 from inference.isa.scheme import Features
 
-_KIND = re.compile(r"(\d{1,5})\*(FP|p)([0-9A-F]+)")
-_KINDS = re.compile(rf"{_KIND.pattern}(?:\+{_KIND.pattern})*")
+_KIND = re.compile(r"(\d{1,5})\*(FP|p)([0-9A-F]+)")  # `2*p01`: two µops on ports 0 and 1
+_KINDS = re.compile(rf"{_KIND.pattern}(?:\+{_KIND.pattern})*")  # `2*p01+1*p23`
 NAMES = {
     "CON": "Conroe", "WOL": "Wolfdale", "NHM": "Nehalem", "WSM": "Westmere", "SNB": "Sandy Bridge",
     "IVB": "Ivy Bridge", "HSW": "Haswell", "BDW": "Broadwell", "SKL": "Skylake", "SKX": "Skylake-SP",

@@ -38,7 +38,7 @@ _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9]\d{0,17})")
-_DECIMAL = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d{1,3})?")
+_DECIMAL = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d{1,3})?")  # `1.5`, `.5`, `1e3`
 
 
 class YamlObject(dict[str, Any]):
@@ -222,7 +222,10 @@ def stated_pairs(line: str, text: str) -> tuple[PairEntry, ...]:
 
 
 _LATENCIES = re.compile(r"(?P<scheme>[^;]+);.*; latencies (?P<pairs>[^;]+)")
+"""The comment on an instruction: its scheme, any facts, and its latencies."""
+
 _PAIR = re.compile(r"([^:→]+) → ([^:→]+): (none|\d+(?:\.\d+)?)(?: \(([^)]+)\))?")
+"""`source → destination: 3 (basis)`."""
 
 
 def _pair(source: str, destination: str, cycles: str, basis: str | None) -> PairEntry:

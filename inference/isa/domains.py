@@ -31,7 +31,9 @@ class ExecutionDomain(StrEnum):
 
 
 _OPERAND_NAME = re.compile(r"(?<![A-Z])(?:GPR|ADDR|MEM|MOFFS|[XYZ]?MM|FPR|VEC|ELEM)")
-_STORED_MEMORY = re.compile(r"(?:MEM|MOFFS)(?:\[[0-9]++\])?:R?W")
+"""What an operand is, in a scheme's text."""
+
+_STORED_MEMORY = re.compile(r"(?:MEM|MOFFS)(?:\[[0-9]++\])?:R?W")  # `MEM[64]:W`, `MEM[64]:RW`
 _DOMAINS = {
     "GPR": ExecutionDomain.INTEGER,
     "ADDR": ExecutionDomain.INTEGER,

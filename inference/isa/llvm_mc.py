@@ -35,7 +35,7 @@ MAX_TEXT = 32 << 20
 
 _NEWEST = 30  # release whose program is looked for by its name, before it exists
 _OLDEST = 11  # release that writes what is read here
-_ERROR = re.compile(r"^<stdin>:(\d+):\d+: error: (.*)$", re.MULTILINE)
+_ERROR = re.compile(r"^<stdin>:(\d+):\d+: error: (.*)$", re.MULTILINE)  # line and message
 _TEXT = b".text"
 _OPCODE = re.compile(r"<MCInst #\d+ (\w+)")
 _OPERAND = re.compile(r"<MCOperand (\w+):([^>\n]*)>")  # bounded: one instruction

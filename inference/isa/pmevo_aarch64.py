@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 
 _REGISTER = re.compile(r"\((?:\(reg:(rw|r|w):([gf]):(\d+|vec)\))\)(?:\.(\d*)([bhsdq])(?:\[(\d)\])?)?")
+"""`((reg:r:f:vec)).4s`, with the arrangement and the element of a vector."""
+
 _LIST = re.compile(r"\{(.*)\}")
 _SHIFT = re.compile(r"(lsl|lsr|asr|ror|msl)_(\d+)")
 _EXTENSION = re.compile(r"([su]xt[bhw])(?:_\d)?")
-_NUMBER = re.compile(r"#?-?(?:0x[0-9a-f]+|[0-9.]+(?:e[+-]?\d+)?)")
+_NUMBER = re.compile(r"#?-?(?:0x[0-9a-f]+|[0-9.]+(?:e[+-]?\d+)?)")  # `#0x10`, `1.5`
 _ELEMENT_WIDTH = {"b": 8, "h": 16, "s": 32, "d": 64}
 _LOADED = {"ldrsb": 8, "ldrsh": 16, "ldrsw": 32}
 _REGISTER_FILES = {"g": "gpr", "f": "fpr"}

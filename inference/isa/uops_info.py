@@ -18,8 +18,8 @@ _GENERAL = {
     frozenset(f"r{number}{suffix}" for number in range(8, 16)): name
     for suffix, name in (("w", "GPR[16]"), ("d", "GPR[32]"), ("", "GPR[64]"))
 }
-_NUMBERED = re.compile(r"([xyzt]mm|mm|k|st|cr|dr|bnd)\(?\d+\)?")
-_STACK_REGISTER = re.compile(r"st\((\d)\)")
+_NUMBERED = re.compile(r"([xyzt]mm|mm|k|st|cr|dr|bnd)\(?\d+\)?")  # `xmm3`, `st(1)`
+_STACK_REGISTER = re.compile(r"st\((\d)\)")  # of x87
 _HINTS = re.compile(r"\{(?:load|store|disp8|disp32)\} ")
 _STRINGS = frozenset({"STRINGOP", "IOSTRINGOP"})
 _STRING_REGISTERS = frozenset({"rcx", "rsi", "rdi"})
@@ -159,6 +159,8 @@ _CLASSES = {
     "DR": ",".join(f"DR{number}" for number in range(8)),
 }
 _MEMORY = re.compile(r"MEM\[(\d+)(?:,([A-Za-z]+))?\](\{\w+\})?")
+"""`MEM[64]`, `MEM[64,rdi]`, with a decoration in braces."""
+
 _SIZED = re.compile(r"(GPR|MEM|IMM|REL)\[(\d++)[a-z]?.*\]")
 _LETTERS = {"GPR": "R", "MEM": "M", "IMM": "I", "REL": "Rel"}
 _WRITTEN_PARTS = {"B": "B", "I": "I", "S*I": "IS", "D8": "D8", "D": "D32"}

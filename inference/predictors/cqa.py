@@ -28,8 +28,10 @@ INSTALL = "download MAQAO from www.maqao.org and put `maqao` on the PATH or into
 TOOL = ToolProgram("MAQAO", INSTALL, ("maqao",), ("/opt/maqao/bin", "/opt/maqao"))
 
 _READING = CyclesPattern(number=r"Overall L1: +(\d+(?:\.\d+)?)")
+"""Cycles per iteration with all data in the L1 cache."""
+
 _DEFAULT = "HASWELL"
-_LISTED = re.compile(r"^[^\w\n]*([A-Z][A-Z0-9_]{2,})\b", re.MULTILINE)
+_LISTED = re.compile(r"^[^\w\n]*([A-Z][A-Z0-9_]{2,})\b", re.MULTILINE)  # a name at the beginning of a line
 
 
 @dataclass(frozen=True)

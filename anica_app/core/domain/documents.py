@@ -41,6 +41,8 @@ MAX_INSTRUCTIONS = 100  # of an abstract block
 MAX_PAIRS = 20_000  # of operands that alias or must not
 
 _PLACE = re.compile(r"([1-9]\d{0,3})\.(register|memory)\.([1-9]\d{0,2})")
+"""An operand: instruction, kind of operand, number among these, as in `2.register.1`."""
+
 _SAME, _DIFFERENT = "same", "different"
 
 

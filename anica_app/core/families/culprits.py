@@ -48,6 +48,8 @@ BY_COUNT = frozenset(_COUNTS.values())
 """Classes that their mnemonics do not tell from others."""
 
 _INTEGER = re.compile(r"v?(p|movdq|movd|movq|lddqu|mpsad)\w*")
+"""Mnemonics of vector instructions on integers: `paddd`, `vmovdqa`."""
+
 _UNQUALIFIED = ("crypto", "gather", "scatter", "string compare", "state")
 _VECTOR = re.compile(r"[XYZ]?MM(x4)?")
 _CATEGORY_WORDS = {"fused-multiply-add": "FMA", "nop": "no-op", "minimum-maximum": "minimum and maximum"}

@@ -179,7 +179,7 @@ def description(processor: Mapping[str, str], emulated: str) -> Json:
 _A72 = {"additions": 1 / 2, "multiplications": 1.0, "loads": 1.0, "vector multiplications": 1.0}
 _A76 = {"additions": 1 / 3, "multiplications": 1.0, "loads": 1 / 2, "vector multiplications": 1 / 2}
 
-_ARM = 0x41
+_ARM = 0x41  # implementer code of Arm in MIDR_EL1
 _DOCUMENTED: Mapping[tuple[int, int], Mapping[str, float]] = {
     (_ARM, 0xD08): _A72,
     (_ARM, 0xD0B): _A76,  # Cortex-A76

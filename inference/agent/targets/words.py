@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 SP = 31  # the register number that means the stack pointer in these instructions
-NOP = 0xD503201F
-RET = 0xD65F03C0
-MRS_X9_FPCR = 0xD53B4409
-MSR_FPCR_X9 = 0xD51B4409
+NOP = 0xD503201F  # `nop`
+RET = 0xD65F03C0  # `ret`
+MRS_X9_FPCR = 0xD53B4409  # `mrs x9, fpcr`
+MSR_FPCR_X9 = 0xD51B4409  # `msr fpcr, x9`
 
 
 def code(words: Iterable[int]) -> bytes:

@@ -10,7 +10,10 @@ import re
 from inference.agent.protocol import Frame
 from inference.agent.targets.target import FrameError
 
-_AT_PATTERN = b"\x24\x08"  # the end of [rsp+8] as an operand
+_AT_PATTERN = b"\x24\x08"
+"""SIB byte and displacement of the operand [rsp+8]."""
+
+# Code that fills the registers of x87 or MMX, which share their state, and code that empties them again.
 _FPU = {
     "": (b"", b""),
     # movq mmN, [rsp+8]; emms
@@ -18,12 +21,19 @@ _FPU = {
     # fninit; seven times fld qword ptr [rsp+8]; fld1; fninit
     "x87": (b"\xdb\xe3" + 7 * (b"\xdd\x44" + _AT_PATTERN) + b"\xd9\xe8", b"\xdb\xe3"),
 }
-MASK_BITS = (0, 16, 64)  # of mask registers: none, of AVX-512F alone, with AVX-512BW
+
+MASK_BITS = (0, 16, 64)
+"""Of mask registers: none, with AVX-512F alone, and with AVX-512BW."""
+
 _VECTOR = re.compile(r"xmm([0-9]|1[0-5])")
 
 
 def fill(frame: Frame) -> bytes:
-    """Code that fills what a frame wants beside general-purpose registers and the sixteen usual vectors."""
+    """Code that fills what a frame wants besides general-purpose registers and the sixteen usual vectors.
+
+    Raises:
+        FrameError: The frame names a number of mask bits, a vector register or a state that does not exist.
+    """
     if frame.mask_bits not in MASK_BITS:
         raise FrameError(f"mask registers have {MASK_BITS[1:]} bits, not {frame.mask_bits}")
     code = _of(frame)[0]
@@ -38,7 +48,11 @@ def fill(frame: Frame) -> bytes:
 
 
 def leave(frame: Frame) -> bytes:
-    """Code that gives the registers back as a calling convention wants them."""
+    """Code that empties x87 or MMX again, as calling conventions demand on return.
+
+    Raises:
+        FrameError: The frame names a state that does not exist.
+    """
     return _of(frame)[1]
 
 
@@ -46,6 +60,8 @@ def fill_vector(number: int, frame: Frame) -> bytes:
     """Fill a vector register: vbroadcastsd as wide as the frame has it, or movddup without AVX."""
     if frame.mask_bits:
         return _fill_zmm(number)
+    # ModRM with a displacement of one byte and a SIB byte; the register's fourth bit is in the prefix: VEX
+    # stores it inverted (vbroadcastsd ymmN), REX as it is (movddup xmmN).
     operand = bytes([0x44 | (number & 7) << 3]) + _AT_PATTERN
     if frame.avx:
         return bytes([0xC4, 0x62 if number > 7 else 0xE2, 0x7D, 0x19]) + operand
@@ -53,6 +69,7 @@ def fill_vector(number: int, frame: Frame) -> bytes:
 
 
 def _of(frame: Frame) -> tuple[bytes, bytes]:
+    """The code for the frame's x87 or MMX state: to fill it, and to empty it."""
     try:
         return _FPU[frame.fpu]
     except KeyError:
@@ -60,6 +77,7 @@ def _of(frame: Frame) -> tuple[bytes, bytes]:
 
 
 def _number(name: str) -> int:
+    """The number of a vector register: 12 for "xmm12"."""
     match = _VECTOR.fullmatch(name)
     if match is None:
         raise FrameError(f"there is no vector register {name!r}")
@@ -67,14 +85,19 @@ def _number(name: str) -> int:
 
 
 def _fill_zmm(number: int) -> bytes:
+    """vbroadcastsd zmmN, [rsp+8]: base 4 asks for a SIB byte, and the displacement is one unit of 8 bytes."""
     return broadcast(number, 4, b"\x24\x01")
 
 
 def broadcast(number: int, base: int, suffix: bytes) -> bytes:
     """vbroadcastsd zmmN, [base + displacement].
 
-    `suffix`: what follows the byte of the operands, with the displacement in units of eight bytes.
+    Args:
+        number: N, 0 to 31.
+        base: Number of the base register, 0 to 7.
+        suffix: What follows ModRM, with the displacement in units of eight bytes.
     """
+    # EVEX stores the upper two bits of the register's number inverted, in R and R'.
     high = (~number >> 3 & 1) << 7 | (~number >> 4 & 1) << 4
     return bytes([0x62, high | 0x62, 0xFD, 0x48, 0x19, 0x40 | (number & 7) << 3 | base]) + suffix
 
@@ -86,6 +109,6 @@ def fill_masks(bits: int, *, all_set: bool = True) -> bytes:
 
 def _fill_mask(number: int, *, wide: bool, all_set: bool) -> bytes:
     """kxnorq or kxnorw of a register with itself: ones; kxorq or kxorw: zeros."""
-    last = (~number & 15) << 3 | 4
+    last = (~number & 15) << 3 | 4  # VEX: the first source inverted (vvvv), and L = 1
     prefix = bytes([0xC4, 0xE1, 0x80 | last]) if wide else bytes([0xC5, 0x80 | last])
     return prefix + bytes([0x46 if all_set else 0x47, 0xC0 | number << 3 | number])

@@ -60,6 +60,7 @@ _LATENCY = re.compile(
     re.IGNORECASE,
 )
 _CYCLES = re.compile(r"([+-]?\d{1,9}(?:\.\d{1,9})?)\s*(?:cycles?|cy|c)?", re.IGNORECASE)
+"""`3`, `2.5 cycles`, `4cy`."""
 
 
 class LatencyComment(NamedTuple):
@@ -133,6 +134,8 @@ def _cycles_of(value: str) -> tuple[float, str]:
 
 
 _FILE = re.compile(r"\s*(?:(\d+)\s+)?\"([^\"]*)\"(?:\s+\"([^\"]*)\")?")
+"""Number, folder and name: `1 "/home" "dot.c"`."""
+
 _LOCATION = re.compile(r"\s*(\d+)\s+(\d+)")
 _PLACE = re.compile(
     r"\s*([^\s:;\"<>()][^:;\"<>]*\.[A-Za-z]\w{0,4}|[A-Za-z]:[\\/][^:;\"<>]+):(\d+)(?::(\d+))?(?::(.*)|(?:\s*\(.*)?)"
@@ -140,6 +143,8 @@ _PLACE = re.compile(
 """`dot.c:5:     s += a[i];` of GCC, `dot.c:5:9` of clang, `/home/dot.c:5 (discriminator 3)` of objdump."""
 
 _MICROSOFT = re.compile(r";\s*(?:Line\s+(\d+)\s*$|(\d+)\s*:(?:\s(.*))?$|File\s+(\S.*))", re.IGNORECASE)
+"""`; Line 12`, `; 12 : s += a[i];`, `; File dot.c`."""
+
 _INTEL = re.compile(r"\s*(\d{1,7})\.(\d{1,4})\s*")
 """Line and column, at the end of each instruction's line by Intel's classic compilers."""
 

@@ -13,6 +13,8 @@ from typing import NamedTuple
 from inference.isa.code.block import BlockError
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-Z]|[@-Z\\^_])")
+"""A terminal's control sequence, such as a colour."""
+
 _BLANKS = dict.fromkeys([0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000], " ")
 _INVISIBLE = dict.fromkeys([0xAD, 0x200B, 0x2060, 0xFEFF])
 _SPELLINGS = {**_BLANKS, **_INVISIBLE, 0x2026: "..."}
@@ -149,6 +151,7 @@ def refuse_control_characters(text: str) -> None:
 
 
 _REGION_MARK = re.compile(r"\W{0,9}(?:LLVM-MCA|OSACA)[-_](BEGIN|START|END|STOP)\b\s*(.*)", re.IGNORECASE)
+"""`# LLVM-MCA-BEGIN name`, `// OSACA-END`."""
 
 
 class Regions:

@@ -33,8 +33,10 @@ __all__ = [
 _EXACT = re.compile(
     r"add|sub|and|or|xor|imul|v?p(?:add|sub)[bwdq]|v?p(?:and|or|xor)[dq]?|v?p(?:min|max)[su][bwdq]|v?pmulld"
     r"|v?(?:and|or|xor)p[sd]|v?(?:min|max)[ps][sd]"
-)
+)  # operations that may be regrouped: the sum is the same in any order
 _ROUNDED = re.compile(r"v?(?:add|sub|mul)[ps][sd]|vfn?madd231[ps][sd]")
+"""Operations of which another order would round otherwise."""
+
 _FROM = re.compile(r"sub|v?psub.|v?sub..|vfn?madd231..")
 """What the accumulator has to be the first source of."""
 

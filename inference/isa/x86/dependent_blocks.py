@@ -19,17 +19,20 @@ _POOL = 3, 6
 all of a block is one chain; with more than six, few registers are read again."""
 
 _FAMILIES = 8
-"""The pools are drawn from families that every encoding can name."""
+"""The pools are drawn from the first eight registers of a bank, which every encoding can name."""
 
 Pools = dict[Bank, list[int]]
+"""{bank: numbers of the registers that the instructions of a block share}."""
 
 
 def dependent_block(schemes: Sequence[str], dice: Random) -> bytes:
     """Machine code of the schemes in this order, with random registers of a small pool.
 
-    An instruction has another register for each of its operands: with one register for all, some cores
-    execute it otherwise. The same state of `dice` gives the same code. Raises `CannotMeasureError` for a
-    scheme that is unknown or cannot be measured, and where there are too few registers.
+    The operands of an instruction have different registers, because some cores execute it in another way
+    where they are the same, such as zeroing idioms. The same state of `dice` gives the same code.
+
+    Raises:
+        CannotMeasureError: A scheme is unknown or cannot be measured, or needs more registers.
     """
     pools = {bank: _pool(bank, dice) for bank in BANKS}
     encoder = Encoder(64)
@@ -39,6 +42,7 @@ def dependent_block(schemes: Sequence[str], dice: Random) -> bytes:
 
 
 def _pool(bank: Bank, dice: Random) -> list[int]:
+    """Random registers of a bank, without those that the surrounding code uses."""
     families = [family for family in range(_FAMILIES) if family not in RESERVED[bank]]
     return dice.sample(families, dice.randint(*_POOL))
 

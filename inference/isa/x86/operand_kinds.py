@@ -11,7 +11,9 @@ from iced_x86 import Register
 from inference.isa.x86.iced_types import KindValue, RegisterValue
 
 _REGISTERS = re.compile(r"((?!TR_)[A-Z]+\d*)_(?:REG|REG_MEM|RM|OPCODE|VVVV|IS4|IS5)")
-_OR_MEMORY = re.compile(r"([A-Z]+\d*)_OR_MEM")
+"""Iced's kinds of a register: `XMM_REG`, `R32_RM`; the word behind is its place in the encoding."""
+
+_OR_MEMORY = re.compile(r"([A-Z]+\d*)_OR_MEM")  # `R32_OR_MEM`
 _OR_MEMORY_OF_MPX = re.compile(r"([A-Z]+\d*)_OR_MEM_MPX")
 _VECTORS = re.compile(r"MEM_VSIB\d\d([XYZ])")
 _NAMES: Mapping[str, KindValue] = {name: kind for name, kind in vars(Kind).items() if name.isupper()}

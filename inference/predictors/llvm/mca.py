@@ -204,7 +204,11 @@ _REGION = re.compile(
     re.MULTILINE,
 )
 _PARSE_ERROR = re.compile(rb"^<stdin>:(\d+):\d+: error: (.*)$", re.MULTILINE)
+"""Line and message of the assembler."""
+
 _LACKING = re.compile(rb"^(?>.*?found an unsupported instruction).*\nnote: instruction: ?(.*)", re.MULTILINE)
+"""Text of an instruction that the processor's model lacks."""
+
 _SHORT, _LONG = b"a", b"b"
 
 

@@ -25,6 +25,8 @@ _LIMITS = Limits(seconds=10.0, output=1)
 """Of a call that only asks for the version, or tries a processor's name."""
 
 _LISTED = re.compile(r"^  (\S+)\s+- Select the \S+ processor", re.MULTILINE)
+"""A name in the list of `-mcpu=help`."""
+
 _UNKNOWN_PROCESSOR = "is not a recognized processor"
 _NO_MODEL = "unable to find instruction-level scheduling information"
 

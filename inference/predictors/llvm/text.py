@@ -13,8 +13,14 @@ from inference.containment import Limits, run
 from inference.predictors.protocol import Answer, Failure, PredictorError
 
 _MARK = bytes.fromhex("0f188400")
+"""`prefetchnta 0(%rax,%rax)`: separates blocks in one input of the disassembler."""
+
 _MARK_TEXT = re.compile(r"prefetchnta\s+(-?\d*)\(%rax,%rax\)")
+"""How that is disassembled, with the block's number as displacement."""
+
 _INVALID = re.compile(rb"^<stdin>:(\d+):\d+: warning: invalid instruction encoding", re.MULTILINE)
+"""Line of bytes that are no instruction."""
+
 _PREFIXES = frozenset(("lock", "rep", "repe", "repne", "repz", "repnz", "xacquire", "xrelease", "notrack"))
 _MAX_GROUP = 2000  # blocks in one input of llvm-mca
 

@@ -23,7 +23,7 @@ from inference.isa.x86.assembly.operands import (
 )
 from inference.isa.x86.iced_types import RegisterValue
 
-_SEGMENT = re.compile(r"%([c-gs]s)\s*:\s*(.*)", re.IGNORECASE | re.DOTALL)
+_SEGMENT = re.compile(r"%([c-gs]s)\s*:\s*(.*)", re.IGNORECASE | re.DOTALL)  # `%fs:0(%rax)`
 _ADDRESS = re.compile(
     r"(.*?)\(\s*+(%\w+)?\s*+(?:,\s*+(%\w+)?\s*+(?:,\s*+(\w+)?\s*+)?)?\)", re.IGNORECASE | re.DOTALL
 )

@@ -45,6 +45,8 @@ _UNDOTTED = re.compile(
     re.IGNORECASE,
 )
 _UNDOTTED_DATA = re.compile(r"([\w.$?@]+\s+)?(?:d[bwdqtoyz]|res[bwdqt])\b.*", re.IGNORECASE | re.DOTALL)
+"""Data of NASM and MASM, perhaps with a name: `table dd 1, 2`."""
+
 _UNDOTTED_REFUSED = re.compile(
     r"(?:include|incbin|times|rept|repeat|macro|endm|endrep|"
     r"%(?:macro|rep|include|if\w*|define|assign|rotate))\b.*",

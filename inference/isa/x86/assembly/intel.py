@@ -28,13 +28,15 @@ from inference.isa.x86.assembly.operands import (
 from inference.isa.x86.iced_types import RegisterValue
 
 _SIZED = re.compile(rf"({'|'.join(SIZES)})\b\s*(?:(ptr|bcst)\b)?\s*(.*)", re.IGNORECASE | re.DOTALL)
-_SEGMENT = re.compile(rf"({'|'.join(SEGMENTS)})\s*:\s*(.*)", re.IGNORECASE | re.DOTALL)
-_OFFSET = re.compile(r"offset\s+(?:flat\s*:\s*)?(\S.*)", re.IGNORECASE | re.DOTALL)
+"""`dword ptr [rax]`, `byte [rax]`, `dword bcst [rax]`."""
+
+_SEGMENT = re.compile(rf"({'|'.join(SEGMENTS)})\s*:\s*(.*)", re.IGNORECASE | re.DOTALL)  # `fs:[0]`
+_OFFSET = re.compile(r"offset\s+(?:flat\s*:\s*)?(\S.*)", re.IGNORECASE | re.DOTALL)  # `offset flat:table`
 _TERM = re.compile(r"([+-]?)([^+-]+)")
-_DEMANGLED = re.compile(r"[A-Za-z_~][\w\s:<>,&*().~$@\[\]]*", re.ASCII)
-_IN_BRACKETS = re.compile(r"\s*\[[^\[\]]*\[[^\[\]]*\]\s*\]\s*")
+_DEMANGLED = re.compile(r"[A-Za-z_~][\w\s:<>,&*().~$@\[\]]*", re.ASCII)  # `std::vector<int>::size() const`
+_IN_BRACKETS = re.compile(r"\s*\[[^\[\]]*\[[^\[\]]*\]\s*\]\s*")  # `[QWORD PTR 16[rax]]`
 _PAIR = re.compile(r"\]\s*\[")
-_RELATIVE = re.compile(r"(rel|abs)\s+(.*)", re.IGNORECASE | re.DOTALL)
+_RELATIVE = re.compile(r"(rel|abs)\s+(.*)", re.IGNORECASE | re.DOTALL)  # `rel table` of NASM
 _NO_INDEX = ("riz", "eiz")
 
 

@@ -29,7 +29,9 @@ SHORT, NEAR = 8, 32
 """Bits of a jump's distance."""
 
 _LOCAL_LABEL = re.compile(r"([0-9]+)([bf])")
-_LABEL_OFFSET = re.compile(r"(.*[^\s+-])\s*([+-])([^+-]+)", re.DOTALL)
+"""`1b`, `2f`: the nearest label with this number before or behind."""
+
+_LABEL_OFFSET = re.compile(r"(.*[^\s+-])\s*([+-])([^+-]+)", re.DOTALL)  # `table + 8`
 _CURRENT_ADDRESS = (".", "$")
 _UNKNOWN = 2**30
 _MAX_ROUNDS = 30

@@ -30,11 +30,15 @@ _PERF = re.compile(
     r"[ \t]*(?:(\d+(?:\.\d+)?)[ \t]*(?:%[ \t]*)?)?(?:(?<!\S):|(?<=\.\d\d):|[│┃|])(.*)", re.ASCII
 )
 _PERF_MARK = re.compile(r"│|^[ \t]*(?:\d+\.\d+|Percent)[ \t]*[:|]", re.MULTILINE)
+"""What only lines of `perf annotate` have: a bar, or a share before a colon."""
+
 _SHARES = re.compile(r"[ \t]*(\d{1,3}(?:\.\d{1,9})?)%(?:[ \t]+\d{1,3}(?:\.\d{1,9})?%)*[ \t]*", re.ASCII)
 """JMH's shares of one or several events, before an address."""
 
-_PERF_NUMBER = re.compile(r"^\s*\d+\s{2,}")
+_PERF_NUMBER = re.compile(r"^\s*\d+\s{2,}")  # number of samples at the beginning of a line: `  123   `
 _PERF_LINE = re.compile(r"^\s*\d+\s+(?=(?:0x)?[0-9a-f]+(?::|\s+<))")
+"""Number of samples before an address: `12  401000:`."""
+
 _ADDRESS = re.compile(r"\s*(?:0x)?[0-9a-f]+\s*:")
 _XED = re.compile(
     r"XDIS\s+(?P<address>[0-9a-f]+):\s+\S+\s+\S+\s+(?P<bytes>(?:[0-9a-f]{2})+)\s++(?P<text>.*)", re.IGNORECASE
@@ -46,12 +50,26 @@ _PLAIN = re.compile(  # bounded: a line of at most 1,000 characters
     re.IGNORECASE,
 )
 _HEADING = re.compile(r"\s*(?:0x)?(?P<address>[0-9a-f]+)\s+<(?P<label>.+)>:\s*", re.IGNORECASE)
+"""`0000000000001139 <main>:` of objdump."""
+
 _NAMED = re.compile(r"\s*(?:<|->)?(?P<label>[A-Za-z_.$][^\s<>]*)>?:\s*")
+"""`main:`, `<main>:` of llvm-objdump, `->LOOP:` of LuaJIT."""
+
 _SECTIONED = re.compile(r"\s*(?:[.\w]+:)(?P<address>[0-9a-f]{8,16})\s+(?P<rest>\S.*)", re.IGNORECASE)
+"""`.text:0000000140001000  sub rsp, 28h` of IDA."""
+
 _COLUMNS = re.compile(r"\s*(?:0x)?(?P<address>[0-9a-f]{8,16})[\s|]++(?P<rest>\S.*)", re.IGNORECASE)
+"""Address and text in columns, without a colon."""
+
 _SPACED_BYTES = re.compile(r"\s*((?:[0-9a-f]{2} )*[0-9a-f]{2})(?:[\s|]+(.*))?", re.IGNORECASE | re.DOTALL)
+"""`48 89 e5   mov rbp, rsp`."""
+
 _JOINED_BYTES = re.compile(r"\s*((?:[0-9a-f]{2}){1,15})[\s|]++(\S.*)", re.IGNORECASE)
+"""`4889e5   mov rbp, rsp`."""
+
 _RELOCATION = re.compile(r"\s*(?:R_X86_64_|IMAGE_REL_|X86_64_RELOC_)")
+"""Of ELF, COFF and Mach-O, between the instructions."""
+
 _JUMP_ART = re.compile(r"\s*(?:[|/\\+>-]|X(?=[\s|/\\+>-]))(?:[\s|/\\+>-]|X(?=[\s|/\\+>-]))*")
 """Lines that `objdump --visualize-jumps` draws between an address and its bytes."""
 

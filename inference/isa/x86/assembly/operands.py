@@ -22,6 +22,8 @@ SEGMENTS = ("es", "cs", "ss", "ds", "fs", "gs")
 
 _STACK_POINTERS: frozenset[RegisterValue] = frozenset({Register.RSP, Register.ESP})
 _NUMBER = re.compile(r"0x([0-9a-f]+)|([0-9][0-9a-f]*)h|0b([01]+)|([0-9]+)|'(.)'?", re.IGNORECASE)
+"""`0x1F`, `1Fh`, `0b101`, `31`, `'a'`."""
+
 _SYMBOL = re.compile(r"[A-Za-z_.$?@][\w.$?@]*")
 _TOKEN = re.compile(
     rf"\s*(?:(?P<number>(?:{_NUMBER.pattern})(?![\w.$?@]))|(?P<symbol>{_SYMBOL.pattern})|(?P<sign>[-+*()~]))",

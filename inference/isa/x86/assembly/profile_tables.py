@@ -19,9 +19,11 @@ _ASSEMBLY = ("assembly", "instruction")
 _ADDRESS = ("address", "code location", "rva")
 _SOURCE_LINE = ("source line", "line")
 _MAX_LINES_BEFORE = 40  # of a text before its table's head
-_DASHES = re.compile(r"-{2,}(?: +-{2,})+ *")
+_DASHES = re.compile(r"-{2,}(?: +-{2,})+ *")  # the line below a head of columns: `-----  ---`
 _HEX = re.compile(r"(?:0x)?([0-9a-f]{1,16})", re.IGNORECASE)
 _METRIC = re.compile(r"((?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?)\s*(?:%|[mun]?s)?", re.IGNORECASE)
+"""`1,234.5`, `3e-05`, `12.5%`, `1.2ms`."""
+
 _BLOCK = re.compile(r"(Block \d+):?")
 
 Cells = Callable[[str], Sequence[str]]

@@ -59,7 +59,10 @@ class Sections:
 
 
 _SECTION = re.compile(r"[\"']?([^\s,\"']+)[\"']?(?:\s*,\s*[\"']?([^\s,\"']*)[\"']?)?")
+"""Name and segment or flags: `.text,"ax"`, `__TEXT,__text`."""
+
 _TEXT_SECTIONS = re.compile(r"\.(?:text|init|fini|plt)\b.*|__text|__TEXT.*|_TEXT.*|code", re.IGNORECASE)
+"""Of ELF, Mach-O and COFF."""
 
 
 def holds_code(name: str, arguments: str) -> bool | None:

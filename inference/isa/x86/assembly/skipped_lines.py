@@ -22,9 +22,13 @@ _MAX_WORD_LENGTH = 30  # characters of a mnemonic
 
 _COMMENT = re.compile(r"[;#]|//|/\*|\*")
 _DIRECTIVE = re.compile(r"(?:[0-9a-fx]+:\s*|/\*[^*]*\*/\s*)?\.([a-z]\w*)(?=[\s\"'(]|$)", re.IGNORECASE)
+"""`.align 16`, perhaps behind an address or a comment."""
+
 _RELOCATION = re.compile(r"(?:[0-9a-f]+:\s*)?(?:R_X86_64_|IMAGE_REL_|X86_64_RELOC_)")
+"""Of ELF, COFF and Mach-O, between the instructions."""
+
 _LABEL = re.compile(r"[^\s:]+:")
-_ADDRESSED = re.compile(r"\W*(?:0x)?[0-9a-f]+:(?!:)", re.IGNORECASE)
+_ADDRESSED = re.compile(r"\W*(?:0x)?[0-9a-f]+:(?!:)", re.IGNORECASE)  # `401000:`
 _ADDRESS = re.compile(  # bounded: a line of at most 500 characters
     r"\b(?:0x)?(?=[a-f]*\d)[0-9a-f]{5,16}(?:\s*<[^>]*>)?:\s|\b(?=[a-f]*\d)[0-9a-f]{16}\s", re.IGNORECASE
 )

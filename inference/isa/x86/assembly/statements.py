@@ -28,13 +28,17 @@ from inference.isa.x86.assembly.prefixes import is_prefix
 from inference.isa.x86.iced_types import RegisterValue
 
 _BRANCH = re.compile(r"(j[a-z]{1,5}|call[qw]?|jmp[qw]?|loop[a-z]*|xbegin)(?:,p([nt]))?")
+"""Mnemonic of a branch, with a hint: `jne,pt`."""
+
 _HINTS = {None: "", "n": "hnt", "t": "ht"}
 _MNEMONIC = re.compile(r"[a-z][a-z0-9_.]*(?:,p[nt])?", re.ASCII)
 _DECORATION = re.compile(r"\{([^{}]*)\}")
-_BROADCAST = re.compile(r"1to(\d{1,2})")
+_BROADCAST = re.compile(r"1to(\d{1,2})")  # `1to16`
 _MASK = re.compile(r"%?k[0-7]")
 _BRACKET = re.compile(r"[(\[{]")
 _DISTANCE = re.compile(r"(?:short|near|far)\b\s*(?:ptr\b)?\s*", re.IGNORECASE)
+"""Of a jump's target in Intel syntax: `short`, `near ptr`."""
+
 _REMARK = re.compile(r"\s->\S*$")
 """LuaJIT's name of a target: `->LOOP`."""
 
@@ -42,7 +46,9 @@ _PLACE = re.compile(
     r"(?:0x)?(?P<address>[0-9a-f]+)?\s*<(?P<label>.*?)(?P<offset>[+-]0x[0-9a-f]+)?>", re.IGNORECASE
 )
 _ATT = re.compile(r"(?:^|[\s,(*:{])%[a-z]|(?:^|[\s,])\$[\w.(-]", re.IGNORECASE)
-_INTEL = re.compile(r"\[|\bptr\b|\boffset\b|\bbcst\b", re.IGNORECASE)
+"""What only AT&T syntax has: `%rax`, `$1`."""
+
+_INTEL = re.compile(r"\[|\bptr\b|\boffset\b|\bbcst\b", re.IGNORECASE)  # what only Intel syntax has
 MAX_INSTRUCTION_LENGTH = 500  # characters
 
 

@@ -20,6 +20,8 @@ _NAME = re.compile(r"([a-z][a-z0-9]*)((?:_[a-z0-9]+)+)")
 _PUNCTUATION = re.compile(r"[\s(),]+")
 _MAX_LENGTH = 80
 _ENCODING = re.compile(r"(?:0f)?[0-9a-f]{2}|(?:0f)?3[8a][0-9a-f]{2}|near|far|rex64|immb|immz|sse4")
+"""Words that tell encodings of one instruction apart: `0f10`, `near`, `rex64`."""
+
 _REPEATS = {"rep": ("rep", "repe"), "repe": ("rep", "repe"), "repne": ("repne",)}
 _MEMORY = re.compile(r"m\d+")
 _GENERAL = {
@@ -83,6 +85,7 @@ _ODD_WIDTHS = re.compile(
 _FAMILIES = ("cmov", "set")
 _CONDITIONS = {"e": "z", "ne": "nz", "ae": "nb", "a": "nbe", "g": "nle", "ge": "nl"}
 _ORDINARY = re.compile(r"(?:GPR\[(?:16|32|64)\]|[XY]MM|MEM\[\d+\]|IMM\[\d+\]|cl)")
+"""Operands whose names at uops.info are certain."""
 
 
 def name_of(scheme: Scheme) -> str:

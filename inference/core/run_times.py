@@ -25,7 +25,7 @@ long for other schemes of the same number.
 """
 _SETTLING = 5.0
 """Seconds of expected work that weigh as much as the assumption that a run is as fast as earlier ones."""
-_SLOWDOWNS = (0.3, 20.0)
+_SLOWDOWNS = (0.3, 100.0)
 _CHANGING = 2.0
 """Factor to either side of an estimate on a computer that is slower than usual."""
 _SLOW, _NOTICEABLE = 1.4, 5.0

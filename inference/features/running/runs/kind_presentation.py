@@ -205,9 +205,14 @@ def _default_outcomes(runs: Sequence[Run]) -> dict[int, RunOutcome]:
 
 
 def _note(result: Json) -> str:
-    """The number of schemes that an explainable inference characterised, or that agree with a core model."""
+    """How much of what was to be measured or found was: schemes, pairs of operands, or codes."""
     if "characterised" in result:
         return f"{result['characterised']:,} of {result.get('asked', 0):,} schemes characterised"
+    if "isolated" in result:
+        bounds = f"bounds of {result.get('bounds', 0):,}"
+        return f"latencies of {result['isolated']:,} pairs of operands, {bounds}"
+    if "codes" in result:
+        return f"{result.get('settled', 0):,} of {result['codes']:,} codes settled"
     if "compared" in result:
         return f"{result.get('within', 0):,} of {result['compared']:,} schemes within 10 % of the model"
     return ""

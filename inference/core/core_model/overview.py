@@ -173,7 +173,6 @@ def _stem(counts: Counter[str], order: Sequence[str]) -> str:
 
 
 def _members(usage: Mapping[str, Uops], kinds: Mapping[str, str]) -> defaultdict[str, list[str]]:
-    """{kind: its schemes}."""
     members: defaultdict[str, list[str]] = defaultdict(list)
     for scheme in usage:
         if name := kinds.get(scheme, ""):
@@ -313,8 +312,8 @@ def _pair(first: KindGroup, second: KindGroup) -> KindPair:
     ]
     unit = cycles[0].denominator * cycles[1].denominator
     work: Counter[int] = Counter()
-    for group, others in ((first, cycles[1]), (second, cycles[0])):
+    for group, partner_cycles in ((first, cycles[1]), (second, cycles[0])):
         for mask, count in group.uops:
-            work[mask] += int(count * others * unit)
+            work[mask] += int(count * partner_cycles * unit)
     shared = tuple(port for port in first.ports if port in second.ports)
     return KindPair(first, second, shared, port_bound(work) / float(cycles[0] * cycles[1] * unit))

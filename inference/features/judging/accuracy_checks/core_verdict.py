@@ -104,10 +104,10 @@ def _by_blocks(row: StoredCoreModel) -> Iterator[CoreVerdict]:
     for column in newest.order_by("-comparison_id", "position")[:_LATEST]:
         comparison = column.comparison
         mode = comparison.run.config.get("mode", "")
-        others = columns_of(comparison)
-        if mode in modes or not any(other.summary.get("repeats") for other in others):
+        siblings = columns_of(comparison)
+        if mode in modes or not any(sibling.summary.get("repeats") for sibling in siblings):
             continue
-        judgement = verdict_of(others, column, FULL_COMPARISON)
+        judgement = verdict_of(siblings, column, FULL_COMPARISON)
         if isinstance(judgement, AccuracyJudgement):  # and not of measurements of another core
             modes.add(mode)
             address = comparison_address(comparison.run_id)
@@ -153,7 +153,6 @@ def _by_evaluation(mapping: PortMapping) -> CoreVerdict | None:
 
 
 def verdict_context(_request: HttpRequest, row: StoredCoreModel) -> Context:
-    """The context of `inference/accuracy_checks/of_core_model.html`."""
     verdicts = core_verdicts(row)
     return {"verdict": next(iter(verdicts), None), "others": verdicts[1:], "core_model": row, **_check(row)}
 

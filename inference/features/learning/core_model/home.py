@@ -266,8 +266,8 @@ class MissingPart:
 
 
 @dataclass(frozen=True)
-class Missing:
-    """Missing parts.
+class MissingParts:
+    """What a core model lacks.
 
     Args:
         parts: Each with what follows from it.
@@ -292,7 +292,7 @@ _MISSING = {
 _BUTTONS = {LATENCIES: "Measure latencies of the starter set", FRONT_END: "Measure the front end"}
 
 
-def missing_of(row: StoredCoreModel, contents: CoreModelContents, lacks: str = "") -> Missing:
+def missing_of(row: StoredCoreModel, contents: CoreModelContents, lacks: str = "") -> MissingParts:
     """What a core model lacks. `lacks`: what its recording says."""
     there = {
         PORTS: contents.described,
@@ -303,10 +303,10 @@ def missing_of(row: StoredCoreModel, contents: CoreModelContents, lacks: str = "
     if row.machine is None:
         parts = [MissingPart("", f"{lacks[0].upper()}{lacks[1:]}.")] if lacks else []
         parts += [MissingPart("", _MISSING[part]) for part in lacking]
-        return Missing(tuple(parts), "", None, lacks)
+        return MissingParts(tuple(parts), "", None, lacks)
     runs = completing_runs(row)
     pending = next((run for run in runs if run.state not in Run.FINAL), None)
-    return Missing(tuple(_parts(row, row.machine, lacking, runs)), obstacle(row), pending)
+    return MissingParts(tuple(_parts(row, row.machine, lacking, runs)), obstacle(row), pending)
 
 
 def _parts(
@@ -391,7 +391,7 @@ def start_config(row: StoredCoreModel, part: str) -> tuple[str, Json]:
 
 
 def limits_of(
-    contents: CoreModelContents, missing: Missing, against: Contradictions
+    contents: CoreModelContents, missing: MissingParts, against: Contradictions
 ) -> list[tuple[str, str]]:
     """(what limits a model, key of the section about it), in a few words each."""
     limits = [(missing.recorded, "missing")] if missing.recorded else []

@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.library.instruction import query
+from inference.features.library.instruction import cpus
 from inference.features.library.instruction.evidence import Certainty, differ
 from inference.features.library.instruction.query import InstructionCard, card_of
 from inference.features.library.instruction.request import InstructionRequest
@@ -61,7 +61,7 @@ def form(text: str, memory: str = "") -> Scheme:
 @pytest.fixture(autouse=True)
 def no_gallery(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Recorded cores are on every card: `undo` brings them back."""
-    monkeypatch.setattr(query, "recorded_cores", tuple)
+    monkeypatch.setattr(cpus, "recorded_cores", tuple)
     return monkeypatch
 
 

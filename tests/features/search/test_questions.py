@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from inference.core.mapping import PortMapping as Value
-from inference.features.library.instruction import query
+from inference.features.library.instruction import cpus
 from inference.features.library.search import question
 from inference.features.library.search.question import answers_to, near_answers, question_of
 from inference.isa.x86.naming import meaning_of
@@ -28,7 +28,7 @@ ZEN4 = {"vendor": "AuthenticAMD", "family": 25, "model": 17}
 @pytest.fixture(autouse=True)
 def no_gallery(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Recorded cores answer as well: `undo` brings them back."""
-    monkeypatch.setattr(query, "recorded_cores", tuple)
+    monkeypatch.setattr(cpus, "recorded_cores", tuple)
     monkeypatch.setattr(question, "recorded_cores", tuple)
     return monkeypatch
 

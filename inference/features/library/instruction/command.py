@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from inference.core.mapping import described
+from inference.features.library.instruction.cpus import Cpu
 from inference.features.library.instruction.evidence import Certainty, FormOnCpu
-from inference.features.library.instruction.query import Cpu, InstructionCard, card_as_json, card_of
+from inference.features.library.instruction.query import InstructionCard, card_as_json, card_of
 from inference.features.library.instruction.request import InstructionRequest
 from inference.isa.targets import DEFAULT
 from inference.web.data_command import DataCommand

@@ -16,7 +16,7 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import Uops, ports_in
 from inference.core.throughput import inverse_throughput
 from inference.features.library.gallery.query import recorded_core, recorded_cores
-from inference.features.library.instruction.query import RECORDED, Cpu, document_model, labelled_cpus
+from inference.features.library.instruction.cpus import RECORDED, Cpu, document_model, labelled_cpus
 from inference.models import (
     ISA,
     LatencySet,
@@ -86,16 +86,15 @@ def table_cpus(isa: ISA) -> list[Cpu]:
     machines = Machine.objects.filter(isa=isa).exclude(mappings=None, latency_sets=None)
     for machine in machines.select_related("isa").distinct():
         core = core_of(machine)
-        row = newest.get(machine.pk)
+        core_model = newest.get(machine.pk)
         own = machine.mappings.exclude(origin=PortMapping.Origin.IMPORT).order_by("-pk")
-        mapping = own.first() if row is None else row.mapping
+        mapping = own.first() if core_model is None else core_model.mapping
         name = "" if core is None else core.name
-        cpus.append(Cpu(f"m{machine.pk}", machine.name, name, machine, mapping, 0, core_model=row))
+        cpus.append(Cpu(f"m{machine.pk}", machine.name, name, machine, mapping, 0, core_model=core_model))
     cpus.sort(key=lambda cpu: (cpu.machine is None or not cpu.machine.local, cpu.core_model is None))
     stored = {row.name for row in documents}
-    for core in recorded_cores():
-        if core.isa == isa.name and core.name not in stored:
-            cpus.append(_document(f"{RECORDED}{core.slug}", core.row))  # noqa: PERF401  two kinds in one list
+    recorded = (row for row in recorded_cores() if row.isa == isa.name and row.name not in stored)
+    cpus += [_document(f"{RECORDED}{row.slug}", row.row) for row in recorded]
     cpus += [_document(f"c{row.pk}", row) for row in documents]
     imported = PortMapping.objects.filter(isa=isa, origin=PortMapping.Origin.IMPORT).defer("report")
     cpus += [Cpu(f"p{row.pk}", row.name, "", None, row, 0) for row in imported.order_by("-pk")]
@@ -157,7 +156,8 @@ def _newest_measurement(machine: int | None) -> int | None:
     if machine is None:
         return None
     rows = Measurement.objects.filter(experiment_set__machine=machine, experiment__length=1)
-    return rows.aggregate(newest=Max("pk"))["newest"]
+    newest: int | None = rows.aggregate(newest=Max("pk"))["newest"]
+    return newest
 
 
 @lru_cache(maxsize=16)
@@ -173,7 +173,7 @@ def _cached_values(
     core = recorded_core(recorded) if recorded else None
     if core is not None:
         return _values(document_model(core.row), {})
-    if created is not None:
+    if created is not None and row is not None:
         return _values(document_model(StoredCoreModel.objects.get(pk=row)), {})
     parts = StoredCoreModel(isa=ISA.objects.get(pk=isa), mapping_id=row, latencies_id=latencies)
     values = _values(core_model_of(parts), {} if machine is None else _measured_alone(isa, machine))
@@ -189,11 +189,12 @@ def _measured_alone(isa: int, machine: int) -> dict[str, float]:
     rows = Measurement.objects.filter(
         experiment_set__machine=machine, experiment__length=1, state=Measurement.State.SETTLED
     )
-    times = defaultdict(list)
+    times: defaultdict[str, list[float]] = defaultdict(list)
     for text, cycles in rows.filter(cycles__isnull=False, experiment__isa=isa).values_list(
         "experiment__terms__scheme__text", "cycles"
     ):
-        times[text].append(cycles)
+        if cycles is not None:
+            times[text].append(cycles)
     return {text: median(values) for text, values in times.items()}
 
 

@@ -72,7 +72,7 @@ def _latency(model: CoreModel, text: str) -> FormLatency | None:
         return None
     bases = model.bases.get(text, {})
     by_immediate = model.by_immediate.get(text, {})
-    pairs = []
+    pairs: list[Json] = []
     for ends, cycles in latencies.items():
         is_bound = bases.get(ends) == AT_MOST_BASIS
         values = [

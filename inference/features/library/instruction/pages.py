@@ -11,10 +11,10 @@ from django.shortcuts import redirect, render
 from django.urls import path, reverse
 from django.utils.http import urlencode
 
+from inference.features.library.instruction.cpus import Cpu
 from inference.features.library.instruction.evidence import FormOnCpu
 from inference.features.library.instruction.llvm import LlvmCoreModel, llvm_core_model, opcodes_of
 from inference.features.library.instruction.query import (
-    Cpu,
     InstructionCard,
     InstructionForm,
     UnknownInstructionError,
@@ -153,7 +153,7 @@ def _by_core(words: str, values: Sequence[tuple[Cpu, float]]) -> str:
     if len(groups) == 1:
         return f"{words.format(f'{groups[0][0]:.2f}')} on all"
     groups_of_core = Counter(core for _, cpus in groups for core in {cpu.core for cpu in cpus})
-    texts = []
+    texts: list[str] = []
     for value, cpus in groups:
         names = [cpu.core if cpu.core and groups_of_core[cpu.core] == 1 else cpu.label for cpu in cpus]
         number = f"{value:.2f}" if texts else words.format(f"{value:.2f}")

@@ -19,7 +19,7 @@ from inference.features.library.instruction.cpu_values import (
     differing_schemes,
     table_cpus,
 )
-from inference.features.library.instruction.query import Cpu
+from inference.features.library.instruction.cpus import Cpu
 from inference.formats.provenance import head_of
 from inference.formats.quoting import csv_text
 from inference.isa.search import names_avx512, parse_search
@@ -31,7 +31,11 @@ from inference.web.validation import RequestError
 DEFAULT_CPUS = 3
 """CPUs of the table where none is chosen."""
 ALL, KNOWN, DIFFERING = "all", "known", "differing"
-SHOWN = ((ALL, "all schemes"), (KNOWN, "known on a chosen CPU"), (DIFFERING, "different on the chosen CPUs"))
+SELECTIONS = (
+    (ALL, "all schemes"),
+    (KNOWN, "known on a chosen CPU"),
+    (DIFFERING, "different on the chosen CPUs"),
+)
 _NUMBERS: dict[str, Callable[[SchemeOnCpu], float | None]] = {
     "cycles": lambda value: value.cycles,
     "latency": lambda value: value.latency,
@@ -47,13 +51,13 @@ class TableRequest(BaseModel):
 
     q: str = ""
     cpu: tuple[str, ...] | None = None
-    show: str = Field("", pattern=f"^({'|'.join(name for name, _ in SHOWN)})?$")
+    show: str = Field("", pattern=f"^({'|'.join(name for name, _ in SELECTIONS)})?$")
     port: str = Field("", max_length=40)
     ext: str = Field("", max_length=100)
     avx512: bool = False
 
     @property
-    def shown(self) -> str:
+    def selection(self) -> str:
         """Which schemes: without a search those that a CPU knows, unless the request says more."""
         return self.show or (ALL if self.q or self.cpu == () else KNOWN)
 
@@ -124,7 +128,7 @@ def scheme_table(isa: ISA, request: TableRequest, default: int = DEFAULT_CPUS) -
         RequestError: For an unknown CPU or port.
     """
     cpus = table_cpus(isa)
-    chosen = _one_of_each_core(cpus)[:default] if request.cpu is None else chosen_cpus(cpus, request.cpu)
+    chosen = _distinct_cores(cpus)[:default] if request.cpu is None else chosen_cpus(cpus, request.cpu)
     columns = columns_of(isa, chosen)
     matches = search_schemes(InstructionScheme.objects.filter(isa=isa), request.q)
     if request.ext:
@@ -138,7 +142,7 @@ def scheme_table(isa: ISA, request: TableRequest, default: int = DEFAULT_CPUS) -
     return SchemeTable(isa, request, cpus, columns, annotate_fit(rows, request.q), hidden)
 
 
-def _one_of_each_core(cpus: Sequence[Cpu]) -> list[Cpu]:
+def _distinct_cores(cpus: Sequence[Cpu]) -> list[Cpu]:
     firsts = {cpu.core or cpu.key: cpu for cpu in reversed(cpus)}
     return [cpu for cpu in cpus if firsts[cpu.core or cpu.key] is cpu]
 
@@ -152,9 +156,9 @@ def _selected_texts(request: TableRequest, columns: Sequence[CpuColumn]) -> set[
             right = ", ".join(columns[0].cpu.port_labels) or "no port"
             raise RequestError("port", f"{columns[0].cpu.label} has no port {request.port!r}", right)
         return columns[0].schemes_on(request.port)
-    if not columns or request.shown == ALL:
+    if not columns or request.selection == ALL:
         return None
-    if request.shown == DIFFERING:
+    if request.selection == DIFFERING:
         return differing_schemes(columns)
     return {text for column in columns for text in column.values}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from django import forms
@@ -14,7 +13,7 @@ from django.urls import path, reverse
 from inference.features.library.instruction.cpu_values import MAX_TABLE_CPUS
 from inference.features.library.resources.query import loads_of
 from inference.features.library.schemes.cpu_table import (
-    SHOWN,
+    SELECTIONS,
     SchemeTable,
     TableRequest,
     scheme_table,
@@ -41,7 +40,7 @@ from inference.storage.instruction_sets import BYTES_AT_ONCE, load_document
 from inference.web.contributions import PanelPlace, rendered_panels
 from inference.web.file_answers import file_answer
 from inference.web.listed_mappings import evaluation_url, source_label
-from inference.web.paging import Order, page_in_memory, page_of
+from inference.web.paging import Order, Page, page_in_memory, page_of
 from inference.web.request_fields import StrictForm, form_page
 from inference.web.validation import RequestError, number_parameter, read
 
@@ -117,8 +116,8 @@ def _table_context(request: HttpRequest, table: SchemeTable) -> dict[str, Any]:
     if table.is_sorted_here(order):
         number = int(cursor) if cursor.isdecimal() and len(cursor) < 10 else 0
         ids = page_in_memory(table.sorted_ids(order), number)
-        rows = InstructionScheme.objects.in_bulk(ids.rows)
-        page = replace(ids, rows=[rows[pk] for pk in ids.rows])
+        by_id = InstructionScheme.objects.in_bulk(ids.rows)
+        page = Page([by_id[pk] for pk in ids.rows], ids.total, ids.next_cursor, ids.previous_cursor)
     else:
         page = page_of(table.rows, order, SCHEME_COLUMNS, cursor)
     chosen = [column.cpu.key for column in table.columns]
@@ -130,8 +129,8 @@ def _table_context(request: HttpRequest, table: SchemeTable) -> dict[str, Any]:
         "columns": table.columns,
         "cpu_choices": [(cpu, cpu.key in chosen) for cpu in table.cpus],
         "max_cpus": MAX_TABLE_CPUS,
-        "shown": SHOWN,
-        "show": table.request.shown,
+        "selections": SELECTIONS,
+        "show": table.request.selection,
         "port": table.request.port,
         "extensions": extensions_of(table.isa),
         "ext": table.request.ext,

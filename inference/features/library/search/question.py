@@ -16,7 +16,8 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from inference.features.library.gallery.query import recorded_cores
-from inference.features.library.instruction.query import RECORDED, Cpu, card_of, instruction_named
+from inference.features.library.instruction.cpus import RECORDED, Cpu
+from inference.features.library.instruction.query import card_of, instruction_named
 from inference.features.library.instruction.request import InstructionRequest
 from inference.isa.code.block import Block
 from inference.isa.microarchitecture import TOOL_NAMES

@@ -65,7 +65,8 @@ from inference.isa.x86.scheme_set import scheme_and_form
 from inference.measuring.recorded import RecordedMeasurer
 
 HELD_OUT = 0.2
-_EXPLAINED, _PMEVO, _TOGETHER = "explained µops", "PMEvo", "explained µops and PMEvo, joined"
+_EXPLAINED = "explained µops, and PMEvo where these say nothing"
+_PMEVO = "PMEvo, and explained µops of schemes that its set lacks"
 _QUICK = {"starts": 1, "perturbations": 10}
 _PLDI = "https://doi.org/10.1145/3385412.3385995"
 
@@ -231,25 +232,23 @@ def _ports(
     effort: PMEvoSettings,
     source: WasteSource | None,
 ) -> SelectedPorts:
-    """By explained µops of the `default` set, PMEvo of the mixes to `train` by, or both: whichever is nearest
-    to the `held` mixes.
+    """Explained µops of the `default` set and PMEvo's of the mixes to `train` by, joined.
+
+    Where both describe a scheme, it has the µops of the one that is nearer to the `held` mixes.
     """
     explained, portless, alone = explained_mapping(default)
     schemes = _schemes_of(train)
     problem = PMEvoProblem(
         schemes, effort, forms=forms_among(schemes), domains=single_domains(schemes), core=source
     )
-    parts = {
-        _PMEVO: evolve(problem, RecordedMeasurer(train), Silent(), 0).mapping,
-        _EXPLAINED: explained,
-    }
-    best = _selected(parts, held)
-    further = next(mapping for name, mapping in parts.items() if name != best.name)
-    joined = merge(explained, parts[best.name], [further])
-    if joined is not None:
-        parts[_TOGETHER] = joined
-        best = _selected({name: parts[name] for name in (best.name, _TOGETHER)}, held)
-    return SelectedPorts(parts[best.name], portless, alone, best.name)
+    evolved = evolve(problem, RecordedMeasurer(train), Silent(), 0).mapping
+    # Either describes what the other does not: what differs is whose µops count where both have some.
+    orders = {_EXPLAINED: (explained, evolved), _PMEVO: (evolved, explained)}
+    joined = {name: merge(explained, first, [second]) for name, (first, second) in orders.items()}
+    best = _selected({name: mapping for name, mapping in joined.items() if mapping is not None}, held)
+    mapping = joined[best.name]
+    assert mapping is not None, "both sets have schemes in common"
+    return SelectedPorts(mapping, portless, alone, best.name)
 
 
 @dataclass(frozen=True)

@@ -162,6 +162,17 @@ def test_the_keyboard_reaches_the_content_the_menus_and_the_search(page: Page):
     expect(menu).not_to_have_attribute("open", "")
 
 
+def test_a_question_mark_shows_the_keys_of_the_page(page: Page):
+    page.goto("/isas/")
+    keys = page.locator("dialog.keys")
+    page.locator("[data-site-search]").first.press("?")
+    expect(keys).to_have_count(0)
+    page.locator("#main").press("?")
+    expect(keys).to_contain_text("search everything")
+    page.keyboard.press("Escape")
+    expect(keys).to_have_count(0)
+
+
 FOCUS_CHANGES = """() => {
   const element = document.activeElement;
   const look = () => {

@@ -205,7 +205,7 @@ def _first_steps(overview: SiteOverview) -> list[FirstStep]:
 
 
 class SiteOverview:
-    """The newest rows of each kind, by id, and results of first steps; at most twelve queries."""
+    """The newest rows of each kind, by id, and results of first steps; at most thirteen queries."""
 
     @cached_property
     def runs(self) -> list[Run]:

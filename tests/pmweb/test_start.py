@@ -182,7 +182,7 @@ def test_the_overview_shows_the_newest_of_everything_in_few_queries(
     waiting = Run.objects.create(name="waiting", kind="infer", pk=1000)
     Run.objects.create(name="later but done", kind="infer", state="done", pk=1001)
     Evaluation.objects.create(mapping=mapping, experiment_set=experiment_set, n=3, mape=9.55, pearson=0.913)
-    with django_assert_max_num_queries(13):
+    with django_assert_max_num_queries(14):
         answer = visitor.get(reverse("start"))
     seen = answer.context["overview"]
     assert seen.runs[0] == waiting

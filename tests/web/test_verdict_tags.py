@@ -43,8 +43,9 @@ def test_another_core_is_named_beside_the_badge() -> None:
 def test_good_predictors_come_first_and_those_not_judged_last() -> None:
     good, wrong = AccuracyJudgement(Grade.GOOD, ()), AccuracyJudgement(Grade.WRONG, ())
     other = OtherCore("Zen 5", "Zen 4")
+    verdicts: list[tuple[AccuracyJudgement | OtherCore, float | None]]
     verdicts = [(wrong, 80.0), (other, 1.0), (good, 3.0), (good, 2.0), (wrong, None)]
-    ordered = sorted(verdicts, key=lambda row: grade_order(*row))
+    ordered = sorted(verdicts, key=lambda row: grade_order(row[0], row[1]))
     assert ordered == [(good, 2.0), (good, 3.0), (wrong, 80.0), (wrong, None), (other, 1.0)]
     assert verdict_summary([good], "column") == "The only column is good."
     assert verdict_summary([]) == ""

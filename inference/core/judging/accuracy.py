@@ -179,10 +179,6 @@ class OtherCore:
     def reasons(self) -> tuple[str, ...]:
         return (f"measurements of another core ({self.measured}); the predictor is of {self.predicted}",)
 
-    @property
-    def text(self) -> str:
-        return f"{self.word}: {self.reasons[0]}"
-
     def as_json(self) -> dict[str, Any]:
         return {"grade": None, "reasons": list(self.reasons)}
 

@@ -11,23 +11,19 @@ from datetime import datetime
 from functools import lru_cache
 
 from django.db import transaction
-from django.db.models import Q
 
 from inference.core.core_model import CoreModel, CoreOverview, FrontEndLimits, MemoryTimes, core_overview
 from inference.core.core_model.memory_reading import memory_times
 from inference.core.core_model.model import LoopCode
 from inference.core.core_model.overview import unit_port_names
-from inference.core.explain import NotCharacterised
 from inference.core.front_end import FrontEnd, read_front_end
 from inference.core.latency import IdiomKind
-from inference.core.mapping import PortMapping, with_sums
 from inference.core.protocols import Json
 from inference.formats.core_model_json import CoreModelDocument
 from inference.formats.scheduler_json import SchedulerRecord
 from inference.isa.domains import STORES, UNIT_CLASSES, UNIT_GROUPS, unit_class
 from inference.isa.front_end import Aspect, CodeReading, FrontEndCode, TimedCode
-from inference.isa.scheme import LEGACY_SSE
-from inference.isa.targets import code_target, target_of
+from inference.isa.targets import target_of
 from inference.models import (
     ISA,
     InstructionScheme,
@@ -39,18 +35,15 @@ from inference.models import (
     StoredCoreModel,
 )
 from inference.models import PortMapping as PortMappingRow
+from inference.storage.described_ports import described_mapping, equivalent_schemes, times_alone
 from inference.storage.latencies import (
     NEEDS_NO_PORT,
     WAITS_FOR_NOTHING,
     MeasuredLatencies,
     latencies_of_schemes,
 )
-from inference.storage.mappings import load_mapping, load_part
+from inference.storage.mappings import load_mapping
 from inference.storage.names import check_name_free, free_name, lock_names
-from inference.storage.rows import ids_of_schemes
-
-_AT_FULL_RATE = 1.2
-"""Factor on the cycles at R_max up to which a scheme alone counts as running at R_max."""
 
 
 @transaction.atomic
@@ -125,8 +118,8 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
         equivalents = equivalent_schemes(row.isa, texts)
         needed_texts = None if texts is None else {*texts, *itertools.chain(*equivalents.values())}
         mapping, alone = (
-            _mapping(row.mapping, needed_texts, equivalents),
-            _alone(row.mapping, needed_texts, equivalents),
+            described_mapping(row.mapping, needed_texts, equivalents),
+            times_alone(row.mapping, needed_texts, equivalents),
         )
         if not equivalents.keys().isdisjoint(mapping.usage):
             sources["push, pop, accumulator forms, legacy SSE"] = "as what does their work"
@@ -159,59 +152,6 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
         false_dependences=measured.false_dependences,
         loop_code=loop_code,
     )
-
-
-def equivalent_schemes(isa: ISA, texts: Collection[str] | None) -> dict[str, tuple[str, ...]]:
-    """{scheme: schemes that do the same work} of schemes that cannot be measured themselves."""
-    catalogue = code_target(isa.name).schemes
-    has_equivalents = Q(text__in=catalogue.equivalent_schemes) | Q(exclusion__startswith=LEGACY_SSE)
-    schemes = InstructionScheme.objects.filter(has_equivalents, isa=isa)
-    if texts is not None:
-        schemes = schemes.filter(text__in=texts)
-    return {text: catalogue.same_work(text) for text in schemes.values_list("text", flat=True)}
-
-
-def _mapping(
-    row: PortMappingRow, texts: Collection[str] | None, equivalents: Mapping[str, Sequence[str]]
-) -> PortMapping:
-    """The mapping with further schemes: those that need no port, with no µops, and those that cannot be
-    measured, with the µops of their `equivalents`.
-    """
-    portless = row.characterisations.filter(_needs_no_port(row))
-    if texts is None:
-        mapping = load_mapping(row)
-    else:
-        ids = ids_of_schemes(row.isa_id, texts)
-        mapping = load_part(row, {pk: text for text, pk in ids.items()})
-        portless = portless.filter(scheme__in=ids.values())
-    sums = dict.fromkeys(portless.values_list("scheme__text", flat=True), ())
-    return with_sums(mapping, {**sums, **equivalents})
-
-
-def _alone(
-    row: PortMappingRow, texts: Collection[str] | None, equivalents: Mapping[str, Sequence[str]]
-) -> dict[str, float]:
-    """{scheme: cycles of one instance} of measured schemes whose ports were not found, and of schemes with
-    one of them as their only equivalent.
-    """
-    rows = row.characterisations.filter(cycles__isnull=False).exclude(reason="")
-    rows = rows.exclude(_needs_no_port(row))
-    if texts is not None:
-        rows = rows.filter(scheme__text__in=texts)
-    listed = rows.values_list("scheme__text", "cycles")
-    times = {text: cycles for text, cycles in listed if cycles is not None}
-    single_equivalents = {
-        text: times[first] for text, (first, *more) in equivalents.items() if first in times and not more
-    }
-    return {**single_equivalents, **times}
-
-
-def _needs_no_port(row: PortMappingRow) -> Q:
-    """Characterisations of schemes without ports: by their reason, or by delaying no flood at R_max."""
-    condition = Q(reason=NotCharacterised.NO_PORTS)
-    if row.r_max is not None:
-        condition |= Q(reason=NotCharacterised.MISSING, cycles__lte=_AT_FULL_RATE / row.r_max)
-    return condition
 
 
 def fused_pairs(machine: int | None) -> frozenset[str] | None:
@@ -330,7 +270,6 @@ def overview_of(row: StoredCoreModel, model: CoreModel | None = None) -> CoreOve
 
 
 def _kinds(isa: str, texts: Collection[str]) -> dict[str, str]:
-    """{scheme: kind} (one query)."""
     schemes = InstructionScheme.objects.filter(isa__name=isa)  # a recorded core has no row of it
     facts = schemes.values_list("text", "mnemonic", "category", "memory")
     return {text: unit_class(text, *columns) for text, *columns in facts if text in texts}
@@ -338,10 +277,10 @@ def _kinds(isa: str, texts: Collection[str]) -> dict[str, str]:
 
 def _kinds_in_catalogue(isa: str, texts: Collection[str]) -> dict[str, str]:
     """{scheme: kind} without a query, for an instruction set whose schemes come with the software."""
-    found = filter(None, map(target_of(isa).schemes.scheme_of, texts))
+    schemes = filter(None, map(target_of(isa).schemes.scheme_of, texts))
     return {
         scheme.text: unit_class(scheme.text, scheme.mnemonic, scheme.category, scheme.memory)
-        for scheme in found
+        for scheme in schemes
     }
 
 
@@ -369,10 +308,11 @@ def mapping_port_labels(rows: Iterable[PortMappingRow]) -> dict[int, dict[str, s
     return {pk: _labels(_NumberedPorts.of_mapping(row), names.get(pk, {})) for pk, row in mappings.items()}
 
 
-def _labels(ports: _NumberedPorts, given: Mapping[str, str]) -> dict[str, str]:
-    taken = {*given.values()}
+def _labels(ports: _NumberedPorts, port_names: Mapping[str, str]) -> dict[str, str]:
+    """A usual name that a user gave another port is replaced by the mapping's own."""
+    users_names = {*port_names.values()}
     return {
-        port: given.get(port) or (port if name in taken else name)
+        port: port_names.get(port) or (port if name in users_names else name)
         for port, name in _default_names(ports).items()
     }
 

@@ -14,7 +14,6 @@ from inference.features.asking.loop.missing import progress_context
 from inference.features.asking.loop.request import LoopQuestion
 from inference.features.asking.loop.tools import (
     ASK,
-    ToolsQuestion,
     processor_of,
     tool_table,
     tools_address,
@@ -109,21 +108,21 @@ def ask_tools(request: HttpRequest) -> HttpResponse:
         start_run(request, ASK, {**config, "anew": False}, f"tools on {block.instructions[0].text}"[:90])
     if request.POST.get("fragment"):
         return _tools(request, question, cpu, block)
-    return redirect(LoopQuestion(**question.model_dump()).address())
+    return redirect(LoopQuestion(**question.model_dump(exclude={"predicted"})).address())
 
 
-def _tools(request: HttpRequest, question: ToolsQuestion, cpu: LoopCpu, block: Block) -> HttpResponse:
+def _tools(request: HttpRequest, question: MeasuredQuestion, cpu: LoopCpu, block: Block) -> HttpResponse:
     context = {
         "tools": tool_table(question, cpu, block),
         "tools_url": tools_address(question),
-        "fields": question.model_dump(),
+        "fields": question.fields,
     }
     return render(request, "inference/loop/tools.html", context)
 
 
-def _compared(request: HttpRequest) -> tuple[ToolsQuestion, LoopCpu, Block]:
+def _compared(request: HttpRequest) -> tuple[MeasuredQuestion, LoopCpu, Block]:
     """The question, its CPU and its block. Raises `RequestError` (400)."""
-    question = read(ToolsQuestion, (request.POST if request.method == "POST" else request.GET).dict())
+    question = read(MeasuredQuestion, (request.POST if request.method == "POST" else request.GET).dict())
     cpu = chosen_cpu(cpus(question.isa), question.cpu)
     if cpu is None or not processor_of(cpu):
         raise RequestError("cpu", f"there is no core model {question.cpu!r} of a known processor")

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
-from pydantic import BaseModel, ConfigDict, Field
 
 from inference.core.core_model import Assumptions
 from inference.core.loop.values import LoopAnalysis
 from inference.core.protocols import Json
 from inference.features.asking.loop.answer import LoopAnswer, closest_bound
 from inference.features.asking.loop.cpus import LoopCpu
-from inference.features.asking.loop.measured import newest_measurement
+from inference.features.asking.loop.measured import MeasuredQuestion, newest_measurement, question_about
 from inference.features.asking.loop.query import analysis_of
 from inference.features.asking.predictors.kinds import kind_of
 from inference.features.asking.predictors.query import (
@@ -29,7 +27,6 @@ from inference.features.learning.core_model.query import usable_core_models
 from inference.features.library.gallery.query import recorded_core
 from inference.isa.blocks import body_of
 from inference.isa.code.block import Block
-from inference.isa.targets import DEFAULT
 from inference.measuring.blocks import LOOP
 from inference.models import AnswerCache, Machine, Predictor, Run, identity_key
 from inference.models.block_set import block_key
@@ -50,17 +47,6 @@ _FAILURES = {
     Failure.UNSUPPORTED: "does not know an instruction of this loop",
     Failure.NO_NUMBER: "has no number for this loop",
 }
-
-
-class ToolsQuestion(BaseModel):
-    """A block in digits, and the CPU that executes it."""
-
-    model_config = ConfigDict(frozen=True)
-
-    isa: str = Field(DEFAULT, max_length=200)
-    code: str = Field(max_length=20_000)
-    cpu: str = Field(max_length=200)
-    mode: Literal["loop", "unrolled"] = "loop"
 
 
 @dataclass(frozen=True)
@@ -138,20 +124,14 @@ def stored_predictor(offer: ToolOffer) -> Predictor | None:
 def tools_context(request: HttpRequest, answer: LoopAnswer) -> Context | None:
     """The context of `inference/loop/tools.html`, which loads the table; None where the CPU is not known."""
     del request
-    return {"tools_url": tools_address(tools_question(answer))} if processor_of(answer.cpu) else None
-
-
-def tools_question(answer: LoopAnswer) -> ToolsQuestion:
-    return ToolsQuestion(
-        isa=answer.block.isa, code=answer.block.hex, cpu=answer.cpu.name, mode=answer.question.mode
-    )
+    return {"tools_url": tools_address(question_about(answer))} if processor_of(answer.cpu) else None
 
 
 def tools_of(answer: LoopAnswer) -> ToolTable | None:
     """The stored answers of tools and other core models; None where no tool knows the CPU."""
     if not processor_of(answer.cpu):
         return None
-    return tool_table(tools_question(answer), answer.cpu, answer.block)
+    return tool_table(question_about(answer), answer.cpu, answer.block)
 
 
 def askable_tools(answer: LoopAnswer) -> list[Predictor]:
@@ -163,8 +143,8 @@ def askable_tools(answer: LoopAnswer) -> list[Predictor]:
     ]
 
 
-def tools_address(question: ToolsQuestion) -> str:
-    return f"{reverse('loop-tools')}?{urlencode(question.model_dump())}"
+def tools_address(question: MeasuredQuestion) -> str:
+    return f"{reverse('loop-tools')}?{urlencode(question.fields)}"
 
 
 @dataclass(frozen=True)
@@ -182,7 +162,7 @@ class ToolTable:
     is_measured: bool
 
 
-def tool_table(question: ToolsQuestion, cpu: LoopCpu, block: Block) -> ToolTable:
+def tool_table(question: MeasuredQuestion, cpu: LoopCpu, block: Block) -> ToolTable:
     """The stored answers about a block; asks nothing."""
     mode = question.mode
     analysis = analysis_of(block, cpu.row, Assumptions(nearest=True, in_loop=mode == LOOP))

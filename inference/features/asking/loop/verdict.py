@@ -40,12 +40,12 @@ def verdict_of(block: Block, analysis: LoopAnalysis) -> str:
         return "Nothing is known: all bounds are left out."
     if not analysis.usual:
         return _sentence("The cycles are not known", [], _lacking(analysis))
-    reason = _reason(block, _told_bound(analysis), analysis)
+    reason = _reason(block, _verdict_bound(analysis), analysis)
     clauses = [reason, *_beside(analysis)] if reason else _beside(analysis)
     return _sentence(_cycles(analysis), clauses, _lacking(analysis))
 
 
-def _told_bound(analysis: LoopAnalysis) -> LoopBound:
+def _verdict_bound(analysis: LoopAnalysis) -> LoopBound:
     """The bound that a verdict is about: of cycles with something unknown, the one that they take at least,
     unless a time that depends on values is larger.
     """
@@ -71,7 +71,7 @@ def number_text(cycles: float) -> str:
 def _cycles(analysis: LoopAnalysis) -> str:
     """The cycles as far as they are known; "about" where they rest on other schemes or on some values."""
     low, high = number_text(analysis.cycles.low), analysis.cycles.high
-    bound = _told_bound(analysis)
+    bound = _verdict_bound(analysis)
     usual = number_text(analysis.usual)
     if high is not None:
         if low != number_text(high):
@@ -181,7 +181,7 @@ def _beside(analysis: LoopAnalysis) -> list[str]:
 
 def _lacking(analysis: LoopAnalysis) -> str:
     """What is not measured, or taken from other schemes, of what the cycles rest on."""
-    bound = _told_bound(analysis)
+    bound = _verdict_bound(analysis)
     clauses = []
     if names := _names(_substituted(analysis, bound)):
         part = "latency" if bound.chain else "ports"
@@ -209,9 +209,9 @@ def _lacking(analysis: LoopAnalysis) -> str:
     return "; ".join([*clauses, *_times_by_values(analysis, bound)])
 
 
-def _times_by_values(analysis: LoopAnalysis, told: LoopBound) -> list[str]:
+def _times_by_values(analysis: LoopAnalysis, subject: LoopBound) -> list[str]:
     """Which other times depend on values, where the beginning of the sentence does not say it."""
-    places = {place for bound in analysis.bounds for place in bound.by_values} - {*told.by_values}
+    places = {place for bound in analysis.bounds for place in bound.by_values} - {*subject.by_values}
     names = _names(analysis.instructions[place] for place in sorted(places))
     return [f"the time of {_joined(names)} depends on the values"] if names else []
 

@@ -35,7 +35,7 @@ from inference.runs.machines.measurer import agent_measurer, simulated_machine
 from inference.runs.measurements import RunMeasurements
 from inference.runs.request import needed_row
 from inference.storage.characterisations import copy_characterisations, store_characterisations
-from inference.storage.core_models import equivalent_schemes
+from inference.storage.described_ports import equivalent_schemes
 from inference.storage.latencies import (
     RecordedReadings,
     recorded_readings,

@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.models import ISA, ExperimentSet, LatencySet, PortMapping, Run, Upload
+from inference.storage.instruction_sets import core_name
 from tests.rows.library import ADD, IMUL
 from tests.work import read_uploads, work_off
 
@@ -481,3 +482,22 @@ def test_both_parts_of_a_machine_model_are_shown_and_imported(visitor: Client, i
         visitor.get(reverse("latency-scheme", args=[made.pk, made.schemes.first().scheme_id])).status_code
         == 200
     )
+
+
+def test_an_import_states_the_core_that_was_measured(visitor: Client, isa: ISA) -> None:
+    (upload,) = send(visitor, ("small.csv", CSV))
+    visitor.post(preview_url(upload), {"name": "data", "note": "", "core": "Zen 5"})
+    assert work_off(imports().get()).state == "done"
+    stored = ExperimentSet.objects.get(name="data")
+    assert core_name(stored) == "Zen 5"
+    page = visitor.get(reverse("set", args=[stored.pk])).text
+    assert "Zen 5" in page
+    assert "as its import states" in page
+
+
+def test_an_unknown_core_is_refused_beside_its_field(visitor: Client, isa: ISA) -> None:
+    (upload,) = send(visitor, ("small.csv", CSV))
+    answer = visitor.post(preview_url(upload), {"name": "data", "note": "", "core": "Zen 50"})
+    assert answer.status_code == 400
+    assert "core" in answer.context["form"].errors
+    assert not imports().exists()

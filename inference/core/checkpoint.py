@@ -31,7 +31,7 @@ _UNREADABLE = (
     KeyError,
     ValueError,
 )
-_SAMPLE_BYTES = 1 << 16  # bytes
+_SAMPLE_BYTES = 1 << 16
 _MAX_RATIO = 0.6  # of a compressed sample to the sample: above it, compressing takes time and saves little
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date that zip can hold: bytes depend on the content alone
 

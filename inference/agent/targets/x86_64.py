@@ -30,12 +30,17 @@ _NUMBERS = {
         "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()  # noqa: SIM905
     )
 }
+"""Numbers of the general-purpose registers in encodings; bit 3 is in the REX prefix."""
+
 _SAVED = ("rbx", "rbp", "r12", "r13", "r14", "r15")
+"""Registers that the calling convention has a function preserve."""
+
 _ITERATIONS, _MEMORY = "rdi", "rsi"  # the arguments
 _DAZ_FTZ = 0x9FC0  # the default control word with both bits
 _VECTOR_COUNT = 16  # vector registers that every x86-64 processor has
 _LINE = 64  # bytes of a cache line
 _BRANCH_WINDOW = 32  # bytes; the loop's closing jump stays within one window
+_BRANCH_BYTES = 6  # of jne with a distance of 32 bits
 _NOP = b"\x90"
 STACK = 24  # keeps the stack aligned to 16 bytes, with room for two control words and a pattern
 
@@ -45,25 +50,35 @@ def function(frame: Frame, body: bytes) -> bytes:
 
     The loop starts at a cache line, unless its closing branch would then touch the end of a 32-byte window,
     which costs extra cycles on some processors (Intel's JCC erratum).
+
+    Raises:
+        FrameError: The frame asks for what this instruction set does not have.
     """
     if frame.addresses:
         raise FrameError("loop bodies of x86-64 have one memory register, no others with addresses")
     start = _prologue(frame)
     closing = _decrement(frame.counter_register)
-    shift = _shift(len(body), len(closing) + 6)
+    shift = _shift(len(body), len(closing) + _BRANCH_BYTES)
     start += _NOP * ((shift - len(start)) % _LINE)
-    length = len(body) + len(closing) + 6
-    branch = b"\x0f\x85" + (-length).to_bytes(4, "little", signed=True)
+    length = len(body) + len(closing) + _BRANCH_BYTES
+    branch = b"\x0f\x85" + (-length).to_bytes(4, "little", signed=True)  # jne to the body
     return start + body + closing + branch + _epilogue(frame)
 
 
 def _shift(body: int, closing: int) -> int:
-    """Offset of the loop's start in its cache line, in bytes."""
+    """Offset of the loop's start in its cache line, in bytes, for the lengths of its body and its closing.
+
+    `closing` is the decrement and the branch, which the processor fuses: the erratum concerns both.
+    """
     begin, end = body % _BRANCH_WINDOW, body % _BRANCH_WINDOW + closing
     return 0 if end < _BRANCH_WINDOW else _BRANCH_WINDOW - begin
 
 
 def _prologue(frame: Frame) -> bytes:
+    """Save what the convention asks for, switch denormals off, and fill registers as the frame wants them.
+
+    Vectors are filled through [rsp+8] and rax, so general-purpose registers come last.
+    """
     code = b"".join(_push(name) for name in _SAVED)
     code += b"\x48\x83\xec" + bytes([STACK])  # sub rsp, STACK
     code += b"\x0f\xae\x1c\x24"  # stmxcsr [rsp]
@@ -82,6 +97,7 @@ def _prologue(frame: Frame) -> bytes:
 
 
 def _epilogue(frame: Frame) -> bytes:
+    """Empty vector and x87 state, restore the control word and the saved registers, and return."""
     code = b"\xfc" + x86_registers.leave(frame)  # cld
     if frame.avx:
         code += b"\xc5\xf8\x77"  # vzeroupper
@@ -99,27 +115,28 @@ def _number(name: str) -> int:
 
 def _push(name: str) -> bytes:
     number = _number(name)
-    return (b"\x41" if number > 7 else b"") + bytes([0x50 | number & 7])
+    return (b"\x41" if number > 7 else b"") + bytes([0x50 | number & 7])  # push
 
 
 def _pop(name: str) -> bytes:
     number = _number(name)
-    return (b"\x41" if number > 7 else b"") + bytes([0x58 | number & 7])
+    return (b"\x41" if number > 7 else b"") + bytes([0x58 | number & 7])  # pop
 
 
 def _set(name: str, value: int) -> bytes:
     number = _number(name)
+    # mov name, value with an immediate of 64 bits
     return bytes([0x48 | number >> 3, 0xB8 | number & 7]) + (value % 2**64).to_bytes(8, "little")
 
 
 def _move(target: str, source: str) -> bytes:
     to, by = _number(target), _number(source)
-    return bytes([0x48 | (by >> 3) << 2 | to >> 3, 0x89, 0xC0 | (by & 7) << 3 | to & 7])
+    return bytes([0x48 | (by >> 3) << 2 | to >> 3, 0x89, 0xC0 | (by & 7) << 3 | to & 7])  # mov target, source
 
 
 def _decrement(name: str) -> bytes:
     number = _number(name)
-    return bytes([0x48 | number >> 3, 0xFF, 0xC8 | number & 7])
+    return bytes([0x48 | number >> 3, 0xFF, 0xC8 | number & 7])  # dec
 
 
 _TARGETS = (0, 1, 2, 6, 7, 8, 9, 10, 11, 12)  # rax rcx rdx rsi rdi r8 … r12
@@ -176,6 +193,7 @@ def checks(*, avx: bool) -> tuple[ReferenceBlock, ...]:
     return (ADDITIONS, MULTIPLICATIONS, LOADS, *((VECTORS,) if avx else ()))
 
 
+# Cycles per instruction of the reference blocks on cores of a kind.
 _FOUR_ALUS = {"additions": 1 / 4, "multiplications": 1.0, "loads": 1 / 2, "vector multiplications": 1 / 2}
 _ZEN = {"additions": 1 / 4, "multiplications": 2.0, "loads": 1 / 2, "vector multiplications": 1.0}
 _THREE_LOADS = {**_FOUR_ALUS, "loads": 1 / 3}
@@ -183,6 +201,7 @@ _GOLDEN_COVE = {**_THREE_LOADS, "additions": 1 / 5}
 _ZEN_5 = {"additions": 1 / 6, "multiplications": 1 / 3, "loads": 1 / 4, "vector multiplications": 1 / 2}
 _SANDY_BRIDGE = {**_FOUR_ALUS, "additions": 1 / 3, "vector multiplications": 1.0}
 
+# Vendor, family, models and cycles of known microarchitectures.
 _FAMILIES: tuple[tuple[str, int, range | tuple[int, ...], Mapping[str, float]], ...] = (
     ("GenuineIntel", 6, (0x2A, 0x2D, 0x3A, 0x3E), _SANDY_BRIDGE),
     ("GenuineIntel", 6, (0x3C, 0x3F, 0x45, 0x46, 0x3D, 0x47, 0x4F, 0x56), _FOUR_ALUS),  # Haswell, Broadwell

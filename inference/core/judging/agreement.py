@@ -98,10 +98,12 @@ GRADES = tuple(range(-len(GRADE_FACTORS), len(GRADE_FACTORS) + 1))
 class SchemeBias:
     """Predicted over measured cycles of the `n` experiments with a scheme, as geometric means.
 
-    `scheme`: its number in the table. `factor` > 1: predicted too slow; None where all predictions are 0
-    cycles.
-    `free`: number of experiments that are predicted to take 0 cycles. `alone`: the factor of the experiments
-    without any other scheme, None without such.
+    Attributes:
+        scheme: Its number in the table.
+        n: Number of experiments.
+        free: How many of these are predicted to take 0 cycles; they do not enter the means.
+        factor: Above 1 where predictions are too slow; None where all of them are 0 cycles.
+        alone: The factor of the experiments without any other scheme; None without such.
     """
 
     scheme: int
@@ -131,6 +133,7 @@ def biases(table: ExperimentTable, cycles: ComparedPoints) -> list[SchemeBias]:
     """The bias of each scheme, by number, that occurs in compared experiments; times are in cycles."""
     terms = np.diff(table.offsets)[cycles.at]
     positive = cycles.predicted > 0
+    # 0 where 0 cycles are predicted: such experiments are not counted in the means.
     logs = np.log(np.where(positive, cycles.predicted, cycles.reference)) - np.log(cycles.reference)
     entries = _entries(table, cycles.at)
     schemes = table.scheme[entries].astype(np.int64)
@@ -148,15 +151,17 @@ def biases(table: ExperimentTable, cycles: ComparedPoints) -> list[SchemeBias]:
 def grouped_table(table: ExperimentTable, groups: Sequence[str]) -> ExperimentTable:
     """The same experiments over groups of schemes in place of schemes; `groups` has one for each scheme."""
     names, number = np.unique(np.array(groups, dtype=object).astype(str), return_inverse=True)
+    # One key per experiment and group, ascending by experiment: terms with the same key are added up.
     experiment = np.repeat(np.arange(len(table)), np.diff(table.offsets))
-    keys = experiment * max(len(names), 1) + number[table.scheme]
+    n_groups = max(len(names), 1)
+    keys = experiment * n_groups + number[table.scheme]
     merged, place = np.unique(keys, return_inverse=True)
     counts = np.bincount(place, weights=table.count, minlength=len(merged)).astype(np.int32)
-    sizes = np.bincount(merged // max(len(names), 1), minlength=len(table))
+    sizes = np.bincount(merged // n_groups, minlength=len(table))
     return ExperimentTable(
         tuple(names.tolist()),
         np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
-        (merged % max(len(names), 1)).astype(np.int32),
+        (merged % n_groups).astype(np.int32),
         counts,
         table.lengths,
     )
@@ -172,7 +177,14 @@ def _entries(table: ExperimentTable, at: Int64s) -> Int64s:
 
 
 class _Sums:
-    """Numbers of experiments and sums of logarithms by scheme."""
+    """Numbers of experiments and sums of logarithms by scheme.
+
+    Args:
+        schemes: Scheme of each term, one per experiment and scheme.
+        logs: Logarithm of predicted over measured cycles of the term's experiment.
+        positive: Whether that experiment is predicted to take more than 0 cycles.
+        size: Number of schemes.
+    """
 
     def __init__(self, schemes: Int64s, logs: Floats, positive: np.ndarray, size: int) -> None:
         self.all = np.bincount(schemes, minlength=size)

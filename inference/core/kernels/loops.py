@@ -26,6 +26,7 @@ _FEW_KINDS = 6
 
 @compiled_in_place
 def prepare(arrays: EvaluationArrays, rows: Rows, base: Number, places: Integers) -> None:
+    """`prepare_place` for each of the places."""
     for place in places:
         prepare_place(arrays, rows, base, np.int64(place))
 
@@ -34,9 +35,10 @@ def prepare(arrays: EvaluationArrays, rows: Rows, base: Number, places: Integers
 def prepare_place(arrays: EvaluationArrays, rows: Rows, base: Number, place: Number) -> None:
     """List the unions of the port sets in row `base + place`, each with the number of µops inside it.
 
-    A union that arises in several ways is listed once, with the largest number.
+    A union that arises in several ways is listed once, with the largest number. Also stores the union with
+    the most µops per port, which limits a single instance of the scheme: its µops and its number of ports.
     """
-    arrays.filled[place] = 0
+    arrays.filled[place] = 0  # its table of port sets is stale
     if arrays.scaled[0] == place:
         arrays.scaled[0] = -1
     arrays.mass[place] = rows.counts[rows.starts[base + place] : rows.ends[base + place]].sum()
@@ -58,14 +60,18 @@ def prepare_place(arrays: EvaluationArrays, rows: Rows, base: Number, place: Num
         )
     for k in range(count):
         mass, size = np.int64(masses[k]), size_of(unions[k])
-        if mass * width > best * size:
+        if mass * width > best * size:  # mass / size > best / width, in whole numbers
             best, width = mass, size
     arrays.alone_mass[place], arrays.alone_width[place] = best, width
 
 
 @compiled_in_place
 def _grow(unions: Integers, masses: Integers, count: Number, kind: Number, amount: Number) -> Number:
-    """Add one kind of µop to a list of unions; returns the new length, -1 for too many."""
+    """Add one kind of µop to a list of unions; returns the new length, -1 for too many.
+
+    Each listed union either contains the kind's ports, and has its µops inside too, or grows by them to
+    another union. The kind's ports are a union by themselves, unless they are listed or arise that way.
+    """
     alone = True
     end = count
     for i in range(count):
@@ -105,7 +111,10 @@ def cycles_of(arrays: EvaluationArrays, rows: Rows, base: Number, mixes: Mixes, 
 def cycles_at(
     arrays: EvaluationArrays, rows: Rows, base: Number, places: Integers, at: Number, mixes: Mixes, e: Number
 ) -> Number:
-    """Inverse throughput of experiment e, whose schemes are those at `places[at:]`."""
+    """Inverse throughput of experiment e, whose terms have the rows `base + places[at]` and following.
+
+    Experiments of one and of two schemes, the most frequent ones, need no general algorithm.
+    """
     first, last = mixes.offsets[e], mixes.offsets[e + 1]
     n_terms, repeats = last - first, mixes.repeats
     if n_terms == 1:
@@ -178,9 +187,19 @@ def add_errors(
     cycles: Floats,
     errors: Integers,
 ) -> None:
-    """Add the losses of the experiments `which` to `errors` int64[mappings], mapping by mapping.
+    """Add the losses of the experiments `which` to `errors`, mapping by mapping.
 
-    `cycles` float64[n]: scratch.
+    Args:
+        arrays: Scratch of one thread.
+        rows: µops of the mappings' schemes, mapping by mapping.
+        mixes: All experiments.
+        occurring: Numbers of the schemes that occur in them.
+        which: Numbers of the experiments to evaluate.
+        measured: Cycles of all experiments.
+        loss: The function of prediction and measurement that is added up.
+        largest: Upper bound of an experiment's loss.
+        cycles: Scratch, float64[n] with n at least the number of `which`.
+        errors: Sums in `ERROR_UNIT`, int64[mappings], to which the losses are added.
     """
     n_schemes = len(arrays.listed)
     for m in range(len(errors)):
@@ -204,9 +223,10 @@ def refresh(
     cycles: Floats,
     errors: Integers,
 ) -> Number:
-    """Cycles and losses of the experiments `which`, in order, under the mapping of the arrays.
+    """Compute cycles and losses of the experiments `which` into `cycles` and `errors`, in order.
 
-    Returns the sum of losses.
+    The mapping is the one that the arrays were prepared for. Losses are in `ERROR_UNIT`, at most `largest`.
+    Returns their sum.
     """
     evaluate(arrays, rows, np.int64(0), mixes, which, cycles)
     total = np.int64(0)

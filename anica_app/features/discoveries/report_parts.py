@@ -163,7 +163,7 @@ def title_of(code: bytes, own: Sequence[ToolAnswer], other_answers: Sequence[Too
 def finding_sentence(
     code: bytes, own: Sequence[ToolAnswer], other_answers: Sequence[ToolAnswer] = (), isa: str = DEFAULT
 ) -> str:
-    """``llvm-mca 22 predicts 8 cycles for `bsf r32, m32`, llvm-mca 14 1; machine lab measured 1``.
+    """``llvm-mca 22 predicts 8 cycles for `bsf r32, m32`, llvm-mca 14 predicts 1 cycle``.
 
     The tool that the report is about comes first, measurements last; "" without answers.
     """
@@ -173,7 +173,10 @@ def finding_sentence(
     subject, answer = report_subject(own, measurement_among(everybody))
     start = f"{_tool_name(subject)} {_verb(answer)} `{short_form(code, isa)}`"
     predicted = [(row, reply) for row, reply in own if row is not subject and not measures(row)]
-    rivals = [f"{_tool_name(row)} {_number(reply)}" for row, reply in predicted]
+    rivals = [
+        f"{_tool_name(row)} {_verb(reply).removesuffix(' for').removesuffix(' on')}"
+        for row, reply in predicted
+    ]
     measured = [
         f"{name_with_mode(row)} measured {_number(reply)}"
         for row, reply in everybody

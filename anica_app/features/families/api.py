@@ -84,7 +84,7 @@ class FamilyOut(Schema):
     note: Note
     sentence: str = Field(
         description="What differs, with assembly in backticks.",
-        examples=["llvm-mca 22 predicts 8 cycles for `bsf r32, m32`, llvm-mca 14 1; machine lab measured 1"],
+        examples=["llvm-mca 22 predicts 8 cycles for `bsf r32, m32`; machine lab measured 1"],
     )
     hardware: str = Field(
         description="measured, with some values (of its operands), not repeated or not measured.",

@@ -18,6 +18,7 @@ from anica_app.features.discoveries.report_parts import (
     number_bars,
     operand_values_text,
 )
+from anica_app.features.discoveries.tool_commands import LLVM_MCA, tool_and_core
 from anica_app.features.families.query import answers_of_witness
 from anica_app.models import Campaign, Discovery, Family
 from anica_app.storage.findings import (
@@ -30,10 +31,11 @@ from anica_app.storage.findings import (
 from inference.core.protocols import Json
 from inference.core.texts import count_of
 from inference.features.asking.predictors.modes import name_with_mode
-from inference.features.asking.predictors.query import different_processors
+from inference.features.asking.predictors.query import different_processors, processor_of_machine
 from inference.isa.code.block import BlockError
-from inference.models import AnswerCache, Predictor
+from inference.models import AnswerCache, Machine, Predictor
 from inference.models.block_set import block_key
+from inference.predictors.processor_names import processors_named
 from inference.predictors.protocol import Answer
 from inference.storage.instruction_sets import code_isa
 
@@ -208,9 +210,7 @@ def evidence_of(campaign: Campaign, families: Sequence[Family]) -> list[FamilyEv
     machines = {row.pk: row for answers in measured.values() for row, _ in answers}
     machines |= {tool.pk: tool for tool in tools if measures(tool)}
     predicting = [tool for tool in tools if not measures(tool)]
-    strangers = frozenset(
-        row.name for row in machines.values() if different_processors([*predicting[:1], row])
-    )
+    strangers = frozenset(row.name for row in machines.values() if _is_stranger(row, predicting[:1]))
     judge = (campaign.facts.get("families") or {}).get("judge") or {}
     return [
         FamilyEvidence(
@@ -223,6 +223,16 @@ def evidence_of(campaign: Campaign, families: Sequence[Family]) -> list[FamilyEv
         )
         for row in families
     ]
+
+
+def _is_stranger(row: Predictor, predicting: Sequence[Predictor]) -> bool:
+    """Whether a machine has another core than a tool predicts for, as far as both are known."""
+    if different_processors([*predicting, row]):
+        return True
+    tools = [tool for tool in map(tool_and_core, predicting) if tool is not None and tool[2]]
+    machine = Machine.objects.filter(name=row.options.get("machine", "")).select_related("isa").first()
+    core = "" if machine is None else processor_of_machine(machine)
+    return any(core and core not in processors_named(LLVM_MCA, tool[2]) for tool in tools)
 
 
 def ranked_families(campaign: Campaign, families: Sequence[Family]) -> RankedFamilies:

@@ -10,8 +10,9 @@ from anica_app.features.families.evidence import HardwareGrade, evidence_of, ran
 from anica_app.features.families.query import families_in_order
 from anica_app.models import Campaign, CampaignPredictor, Discovery, Family
 from anica_app.storage.findings import OPERAND_VALUES
-from inference.models import AnswerCache, Predictor
+from inference.models import AnswerCache, Machine, Predictor
 from inference.models.block_set import block_key
+from inference.storage.instruction_sets import new_isa
 
 pytestmark = pytest.mark.django_db
 
@@ -115,6 +116,23 @@ def test_what_a_machine_does_not_show_again_is_no_mistake():
 def test_a_measurement_of_another_processor_is_said_to_be_one(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(evidence, "different_processors", lambda rows: {"Zen 4": ["machine 1"]})
     assert only(campaign_of("osaca", "machine")).stranger == "machine 1"
+
+
+@pytest.mark.parametrize(("core", "stranger"), [("Zen 4", "machine lab"), ("Haswell", ""), ("", "")])
+def test_names_of_imported_tools_say_which_processor_they_are_of(
+    core: str, stranger: str, monkeypatch: pytest.MonkeyPatch
+):
+    campaign = campaign_of("imported", "imported")
+    Predictor.objects.filter(name="imported 0").update(name="llvm-mca.13.hsw")
+    isa = new_isa("x86-64", ["add GPR[64]:RW, GPR[64]:R"], "a few")
+    Machine.objects.create(name="lab", isa=isa, kind=Machine.Kind.AGENT)
+    lab = Predictor.objects.create(
+        name="machine lab", kind="machine", key="m" * 64, options={"machine": "lab"}
+    )
+    AnswerCache.objects.create(predictor=lab, block=block_key(SHIFT), cycles=8.0)
+    monkeypatch.setattr(evidence, "processor_of_machine", lambda machine: core)
+    monkeypatch.setattr(evidence, "different_processors", lambda rows: {})
+    assert only(campaign).stranger == stranger
 
 
 def test_the_queries_do_not_grow_with_the_families(django_assert_max_num_queries):

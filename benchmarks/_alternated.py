@@ -17,7 +17,7 @@ from inference.core.tables import ExperimentTable, Population
 
 Integers = npt.NDArray[Any]
 
-_MAX_KINDS = 1024
+_MAX_KINDS = 1024  # µops kinds of an experiment that the compiled enumeration has room for
 
 
 @compiled

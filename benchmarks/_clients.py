@@ -19,7 +19,7 @@ from benchmarks._measured import percentile
 PATIENCE = 60.0
 """Seconds that a client waits for an answer."""
 
-_PROBE_INTERVAL = 0.05
+_PROBE_INTERVAL = 0.05  # seconds
 _PROBES_PER_LOOK = 10  # reading how much memory processes have costs them time
 
 

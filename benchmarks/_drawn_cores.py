@@ -22,13 +22,13 @@ from inference.isa.x86.scheme_set import scheme_and_form
 from inference.isa.x86.starter_set import STARTER_SET
 from inference.measuring.simulated import ScheduledCore, SimulatedProcessor
 
-NOISE = 0.01
+NOISE = 0.01  # standard deviation of a measurement, as a share of its cycles
 _MIN_PORTS, _MAX_PORTS = 6, 16
 
 _TABLE = table_of_module(__file__)
 _UNITS, _LATENCY = _TABLE["units"], _TABLE["latencies"]
 _UNIT_OF = {name: unit for unit, names in _UNITS.items() for name in names.split()}
-_LOAD = 4
+_LOAD = 4  # cycles from a load's address to its value
 _MOVES = ("mov", "movzx", "movsx", "vmovaps", "movss", "movsd", "movaps", "movups")
 
 
@@ -109,6 +109,7 @@ def _drawn_units(dice: random.Random) -> tuple[dict[str, int], int]:
 
 
 def _drawn_policy(dice: random.Random, units: Mapping[str, int]) -> SchedulerPolicy:
+    """A random scheduler: how it binds µops to ports, how long its queue is, and what it wastes."""
     binding = dice.choice((Binding.LEAST_LOADED, Binding.LEAST_LOADED, Binding.RANDOM, Binding.ROUND_ROBIN))
     conflicts = dice.random() < 0.5
     shared = (SharedResultBus(units["multiply"], units["shift"]),) if dice.random() < 0.3 else ()
@@ -124,6 +125,7 @@ def _drawn_policy(dice: random.Random, units: Mapping[str, int]) -> SchedulerPol
 
 
 def _uops(scheme: str, units: Mapping[str, int], stored: int) -> Uops:
+    """The µops of a scheme: one that computes unless it only moves, one per load, `stored` ones per store."""
     mnemonic, _, operands = scheme.partition(" ")
     unit = _UNIT_OF.get(mnemonic, "vector" if "XMM" in operands or "YMM" in operands else "alu")
     destination, _, _ = operands.partition(",")
@@ -157,12 +159,12 @@ def mask_of(ports: Sequence[int]) -> int:
     return sum(1 << port for port in ports)
 
 
-WIDTH = 8
+WIDTH = 8  # µops that are issued per cycle
 _MAX_UOPS = 8
 """Of an instruction: what is slower, such as divisions, occupies its unit for as long."""
 
 _ZEN5_UNITS = {unit: mask_of(ports) for unit, ports in _TABLE["zen5"].items()}
-_PORTS = 17
+_PORTS = 17  # units of the recorded Zen 5
 _PATTERNS: Sequence[tuple[str, str]] = _TABLE["zen5_patterns"]["rows"]
 _ANY_VECTOR_RATE = 0.3
 """Cycles alone below which a vector operation runs on any vector port."""
@@ -213,6 +215,7 @@ def _recorded() -> tuple[dict[str, float], CoreModel]:
 
 
 def _zen5_uops(scheme: str, rates: Mapping[str, float], recorded: CoreModel) -> Uops:
+    """The µops of a scheme, as on a Zen 5: none for moves that renaming does, else by its recorded rate."""
     mnemonic, _, operands = scheme.partition(" ")
     if scheme in recorded.moves or _NO_PORT.match(mnemonic):
         return ()

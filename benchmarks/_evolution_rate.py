@@ -32,17 +32,17 @@ from inference.core.protocols import Checkpoint
 from inference.core.tables import ExperimentTable, Population
 from inference.core.throughput import inverse_throughput
 
-REPRESENTATIVES = 100
-NOISE = 0.01
+REPRESENTATIVES = 100  # schemes of the made-up processor
+NOISE = 0.01  # standard deviation of a measurement, as a share of its cycles
 SEED = 7
 POPULATIONS = (1_000, 20_000)
 MAX_GENERATIONS = 1_000  # many more than it takes
 _CASE = "simulations-per-second"
 BAR = 30_000_000.0  # simulations per second and core
 REFERENCE_EVERY = 10  # generations
-REFERENCE_EXPERIMENTS = 2_000
+REFERENCE_EXPERIMENTS = 2_000  # simulated by enumeration, which would take too long for all
 
-MEMORY_POPULATION = 100_000
+MEMORY_POPULATION = 100_000  # the paper's
 MEMORY_REPRESENTATIVES = 60
 MEMORY_GENERATIONS = 3
 MEMORY_BAR = 2048.0  # MB
@@ -60,6 +60,7 @@ def cases(quick: bool) -> Iterator[Result]:
 
 
 def _whole_run(population: int) -> Result:
+    """Simulations per second of a whole evolution, beside those of the enumeration."""
     experiments, measured = _problem(REPRESENTATIVES)
     judge = _judge(experiments, measured, REPRESENTATIVES, population, MAX_GENERATIONS, threads=1)
     few = Population.from_rows([((1, 1),)] * REPRESENTATIVES * 2, 2, PORTS)
@@ -121,17 +122,18 @@ class _Enumeration:
 
 
 def _memory(population: int) -> Iterator[Result]:
+    """The peak memory of a few generations, in a process of their own, and the size of their checkpoint."""
     command = [sys.executable, "-m", "benchmarks._evolution_rate", str(population)]
-    told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    child = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     more = {
         "population": population,
         "representatives": MEMORY_REPRESENTATIVES,
         "generations": MEMORY_GENERATIONS,
-        "cpu_seconds": told["cpu_seconds"],
+        "cpu_seconds": child["cpu_seconds"],
     }
-    yield Result(f"memory-population-{population}", told["peak"], "MB", MEMORY_BAR, more)
-    seconds = {"seconds": told["checkpoint_seconds"]}
-    yield Result(f"checkpoint-population-{population}", told["checkpoint"], "MB", None, seconds)
+    yield Result(f"memory-population-{population}", child["peak"], "MB", MEMORY_BAR, more)
+    seconds = {"seconds": child["checkpoint_seconds"]}
+    yield Result(f"checkpoint-population-{population}", child["checkpoint"], "MB", None, seconds)
 
 
 def _first_generations(population: int) -> dict[str, Any]:
@@ -157,6 +159,7 @@ def _judge(
     generations: int,
     threads: int,
 ) -> FitnessGate:
+    """The fitness of mappings with the paper's settings, but for the given ones."""
     settings = PMEvoSettings.parse(
         {
             **PRESETS["paper"],

@@ -34,7 +34,7 @@ def text_of(text: str | bytes) -> str | bytes:
     return text if isinstance(text, bytes) else text.encode("utf-8", "replace").decode()
 
 
-_CONVERSATIONS = 12
+_CONVERSATIONS = 12  # servers that talk at the same time, each to an agent of its own
 _CONTENT = batch_content(Frame(registers={"rax": 5}))
 
 
@@ -94,6 +94,7 @@ class _Nonsense:
                     self._survey.expect(is_ours, f"the agent ends: {end!r}")
 
     async def _talk(self, socket: ServerConnection) -> None:
+        """One conversation; the agent has to answer or hang up in time."""
         try:
             async with asyncio.timeout(SOON):
                 await self._say_nonsense(socket)
@@ -105,6 +106,7 @@ class _Nonsense:
             self._over.set()
 
     async def _say_nonsense(self, socket: ServerConnection) -> None:
+        """Greet the agent, sometimes wrongly, play one to three tricks, and have it measure after all."""
         await socket.recv()  # hello
         welcome = {"type": "welcome", "protocol": PROTOCOL, "machine": "m", "beat_seconds": 1.0}
         if self._drawn.random() < 0.05:
@@ -121,6 +123,7 @@ class _Nonsense:
         await self._have_measured(socket)
 
     def _trick(self) -> tuple[str, str | bytes]:
+        """(kind, message) of something that a server should not say at this point."""
         batch = self._batch()
         word = {"type": self._drawn.choice(("stored", "drop")), "batch": self._numbers}
         tricks = ("batch", "batch", "batch", "word", "number", "ids", "flood")

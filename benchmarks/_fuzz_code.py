@@ -64,6 +64,7 @@ _MAX_SECONDS = 120.0  # seconds for a batch; none needs a tenth of it
 
 
 async def fuzz_code(harness: LocalHarness, frame: Frame, n: int, seed: int) -> Survey:
+    """Measure `n` pieces of hostile code, each in a batch with a known block whose time has to be right."""
     survey, drawn = Survey("code", seed), random.Random(seed)
     for number in range(n):
         kind, code = draw(drawn)

@@ -74,6 +74,7 @@ class Server:
         return row.pk
 
     def _connection(self, number: int, cycles: float) -> None:
+        """One connection of an agent: perhaps a wrong greeting, one to three tricks, then results."""
         headers = {"Authorization": f"Bearer {self._token}"}
         options: dict[str, Any] = {"max_size": MAX_MESSAGE_BYTES, "proxy": None, "compression": None}
         with connect(self._address, additional_headers=headers, close_timeout=1, **options) as socket:
@@ -135,6 +136,7 @@ class Server:
         self.survey.outcomes["the server goes on and stores"] += 1
 
     def _look_after(self, number: int) -> None:
+        """Expect sound results of the batch, or none, and that another machine's batch is as it was."""
         row = Batch.objects.get(pk=number)
         if row.state == Batch.State.DONE:
             self.survey.expect(_are_sound(row.results or []), f"stored: {row.results!r:.500}")

@@ -27,7 +27,7 @@ from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import Sample, pack
 
 TOOLS = ("generated tool 1", "generated tool 2")
-MAX_LENGTH = 5
+MAX_LENGTH = 5  # instructions of a block
 SAMPLES = 100
 """Of a decision, and of a round."""
 
@@ -35,8 +35,8 @@ _BLOCKS, _ROUNDS = 1000, 20
 _BATCHES = 100
 """Different batches of samples that decisions are given, of either kind: each its own would take minutes."""
 
-_TAKEN = 0.6
-_FAILING = 0.01
+_TAKEN = 0.6  # share of expansions that keep the blocks interesting
+_FAILING = 0.01  # share of answers that are errors
 
 
 def generated_campaign(discoveries: int, decisions: int = 60, name: str = "generated") -> Campaign:
@@ -66,6 +66,8 @@ def generated_campaign(discoveries: int, decisions: int = 60, name: str = "gener
 
 
 class _Making:
+    """A campaign while it is made; the same for the same numbers of discoveries and decisions."""
+
     def __init__(self, discoveries: int, decisions: int) -> None:
         self._discoveries, self._decisions = discoveries, decisions
         self._random = random.Random(1)
@@ -97,6 +99,7 @@ class _Making:
         return self._content
 
     def _discovery(self, number: int, block: SampledBlock) -> DiscoveryValue:
+        """A discovery from a block; every tenth is one that a single tool answers, of infinite interest."""
         result, mean = self._generalisation(number, block)
         return DiscoveryValue(
             number=number,
@@ -110,6 +113,7 @@ class _Making:
         )
 
     def _generalisation(self, number: int, block: SampledBlock) -> tuple[AbstractBlock, float]:
+        """Generalise a block by random expansions, keep the steps: (result, mean interest of the last)."""
         start = now = self._domain.represent(block)
         steps = [self._step(0, None, taken=True)]
         for at in range(1, self._decisions + 1):
@@ -139,6 +143,7 @@ class _Making:
         return now, steps[-1].mean or 0.0
 
     def _step(self, number: int, expansion: object, *, taken: bool) -> StepValue:
+        """A step with the samples of a random batch that fits its outcome."""
         packed, interesting = self._random.choice(self._batches[taken])
         return StepValue(
             number=number,

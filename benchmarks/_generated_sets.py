@@ -22,8 +22,11 @@ from inference.storage.streaming import table_of_keys
 
 Floats = npt.NDArray[np.float64]
 
-_ROWS = 20_000  # per executemany
-_PREDICTED = 100_000  # experiments at a time
+_ROWS = 20_000
+"""Rows that are in memory at a time, for one `executemany`."""
+
+_PREDICTED = 100_000
+"""Experiments that are predicted at a time."""
 
 
 def insert(table: str, columns: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
@@ -42,9 +45,19 @@ def drawn_keys(
     dice: np.random.Generator,
     first: Iterable[str] = (),
 ) -> list[str]:
-    """Keys of different experiments: those that come `first`, then mixes of so many schemes each, in turn."""
+    """Keys of different experiments, sorted by scheme within each key.
+
+    Args:
+        n: Keys in all.
+        schemes: Ids of the schemes to draw from.
+        lengths: Instructions per experiment; batches of each length are drawn in turn.
+        dice: Where the draws come from.
+        first: Keys that the result begins with.
+    """
     keys = dict.fromkeys(first)
-    sizes = cycle(lengths)  # some of each, however small the set is
+    sizes = cycle(
+        lengths
+    )  # a batch is at most its share of n, so that every length occurs in a small set too
     while len(keys) < n:
         draws = dice.choice(schemes, size=(min(50_000, n // len(lengths)), next(sizes)))
         for mix in np.sort(draws, axis=1).tolist():
@@ -60,7 +73,14 @@ def predicted_cycles(mapping: PortMapping, keys: Sequence[str], texts: Mapping[i
 
 
 def insert_experiments(isa: int, keys: Sequence[str], lengths: Sequence[int], *, terms: bool = True) -> None:
-    """Experiments with the ids from 1 on, in a database that has none; with their terms, unless told not."""
+    """Insert experiments with the ids from 1 on into a database that has none.
+
+    Args:
+        isa: Id of the instruction set.
+        keys: Keys of the experiments.
+        lengths: Their numbers of instructions.
+        terms: Whether to insert a row per scheme of each too; only searches by scheme look at these.
+    """
     n = len(keys)
     rows = zip(range(1, n + 1), [isa] * n, keys, lengths, strict=True)
     insert("inference_experiment", ("id", "isa_id", "key", "length"), rows)
@@ -71,19 +91,27 @@ def insert_experiments(isa: int, keys: Sequence[str], lengths: Sequence[int], *,
 def insert_measurements(
     experiment_set: int, lengths: Sequence[int], cycles: Sequence[float], answers: Iterable[str]
 ) -> None:
-    """One of each of the first experiments, as many as there are numbers; `answers` of tools, as JSON."""
+    """Insert a measurement of each of the first experiments, as many as there are `cycles`.
+
+    Args:
+        experiment_set: Id of the set that they belong to.
+        lengths: Instructions of each experiment.
+        cycles: Measured cycles of each.
+        answers: Per experiment what the tools predict, a JSON object {tool: cycles}.
+    """
     rows = zip(lengths, cycles, answers, strict=True)
     insert(
         "inference_measurement",
         [str(field.column) for field in Measurement._meta.concrete_fields if not field.primary_key],
         (
-            (experiment_set, number, length, 0, "settled", seen, None, 1, "", said, "{}")
-            for number, (length, seen, said) in enumerate(rows, start=1)
+            (experiment_set, number, length, 0, "settled", measured, None, 1, "", predictions, "{}")
+            for number, (length, measured, predictions) in enumerate(rows, start=1)
         ),
     )
 
 
 def _terms(keys: Sequence[str]) -> Iterator[tuple[int, int, int]]:
+    """Id of the experiment, id of the scheme and count of each term of the keys."""
     for row, key in enumerate(keys, start=1):
         for term in key.split(","):
             scheme, _, count = term.partition(":")
@@ -91,9 +119,16 @@ def _terms(keys: Sequence[str]) -> Iterator[tuple[int, int, int]]:
 
 
 PORTS = 10
+"""Of the generated mapping, about as many as recent processors have."""
+
 SEED = 1
+"""Of the mapping and of the set, so that two runs measure the same work."""
+
 SCHEMES = tuple(f"op{number:03} R, R" for number in range(100))
+"""What the generated set consists of: they need names only, since nothing is assembled."""
+
 _LENGTH = 5
+"""Instructions of each experiment."""
 
 
 def generated_mapping(seed: int = SEED) -> PortMapping:
@@ -122,31 +157,41 @@ def generate_set(n: int) -> ExperimentSet:
     keys = drawn_keys(n, sorted(texts), (_LENGTH,), rng)
     insert_experiments(isa.pk, keys, [_LENGTH] * n, terms=False)
     predicted = predicted_cycles(generated_mapping(), keys, texts)
+    # 2 % too slow on average with 8 % of noise, and two decimals, as measurements are.
     measured = np.maximum(np.round(predicted * rng.normal(1.02, 0.08, n), 2), 0.25)
-    second = np.round(measured * rng.normal(1.0, 0.3, n).clip(0.1), 2)
-    pairs = enumerate(zip(measured.tolist(), second.tolist(), strict=True))
+    tool_cycles = np.round(measured * rng.normal(1.0, 0.3, n).clip(0.1), 2)
+    pairs = enumerate(zip(measured.tolist(), tool_cycles.tolist(), strict=True))
     answers = (_answers(k, *pair) for k, pair in pairs)
     insert_measurements(row.pk, [_LENGTH] * n, measured.tolist(), answers)
     return row
 
 
-def _answers(k: int, measured: float, said: float) -> str:
+def _answers(k: int, measured: float, predicted: float) -> str:
+    """What the two tools predict of the k-th mix, as JSON; formatted by hand, faster than by `dumps`."""
     rarely = f', "Seldom": {measured * 1.5:.2f}' if k % 4 == 0 else ""
-    return f'{{"Always": {said}{rarely}}}'
+    return f'{{"Always": {predicted}{rarely}}}'
 
 
 _TOOLS = ("llvm-mca", "OSACA")
+"""Whose predictions come with the large set."""
+
 _LENGTHS = (2, 3, 4, 5)
+"""Instructions of its mixes."""
 
 
 def generated_sets(
     measurements: int, isa: ISA, texts: dict[int, str], truth: PortMapping, dice: np.random.Generator
 ) -> list[ExperimentSet]:
-    """A large set, its first tenth measured again, and a small one of the schemes of `truth` alone.
+    """A large set, its first tenth measured again, and a small one with each scheme of `truth` alone.
 
-    So many `measurements` all together; `texts`: {id of a scheme: what it is called}.
+    Args:
+        measurements: Of the first two sets together.
+        isa: The instruction set of all three.
+        texts: {id of a scheme: its text}.
+        truth: The mapping that the measurements scatter around.
+        dice: Where mixes and noise come from.
     """
-    n = round(measurements / 1.1)
+    n = round(measurements / 1.1)  # the second set has a tenth of the first
     chosen = sorted(pk for pk, text in texts.items() if text in truth.usage)
     keys = drawn_keys(n, chosen, _LENGTHS, dice, (f"{pk}:1" for pk in chosen))
     lengths = np.array([sum(int(term.split(":")[1]) for term in key.split(",")) for key in keys])
@@ -163,17 +208,18 @@ def generated_sets(
         _measurements(sets[0], lengths, cycles, annotated=True)
         _measurements(sets[1], lengths[:tenth], again)
         _measurements(sets[2], lengths[: len(chosen)], cycles[: len(chosen)])
-    for each in sets:
-        store_summary(each)
+    for experiment_set in sets:
+        store_summary(experiment_set)
     done("compare-sets", {"first": sets[0].pk, "second": sets[1].pk})
     return sets
 
 
 def _measurements(row: ExperimentSet, lengths: Any, cycles: Any, *, annotated: bool = False) -> None:
-    """Of the first experiments, as many as there are numbers."""
-    said = (_said(value) if annotated else "{}" for value in cycles.tolist())
-    insert_measurements(row.pk, lengths.tolist(), cycles.tolist(), said)
+    """Store the cycles of the first experiments in a set; `annotated` with predictions of `_TOOLS`."""
+    predictions = (_predictions(value) if annotated else "{}" for value in cycles.tolist())
+    insert_measurements(row.pk, lengths.tolist(), cycles.tolist(), predictions)
 
 
-def _said(cycles: float) -> str:
+def _predictions(cycles: float) -> str:
+    """What `_TOOLS` predict where the processor takes so many cycles: 10 % more, and 110 % more."""
     return json.dumps({tool: round(cycles * (1.1 + k), 2) for k, tool in enumerate(_TOOLS)})

@@ -27,8 +27,8 @@ MAX_MILLISECONDS = 50.0
 MAX_MIB = 400.0
 """Of memory, all processes of the site together, over what they take at rest."""
 
-LARGEST_ANSWER = 100_000
-_PREVIEWS = 60
+LARGEST_ANSWER = 100_000  # bytes; a refusal that quotes more of its input would be a flood itself
+_PREVIEWS = 60  # texts of which a preview is asked for
 
 BODIES: Mapping[str, Callable[[], bytes]] = {
     "unknown keys": lambda: _object(f'"k{number}":0' for number in range(560_000)),

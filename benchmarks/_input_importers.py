@@ -124,22 +124,24 @@ def _samples_value(content: bytes) -> object:
 
 
 def _blocks_value(content: bytes) -> object:
+    """Summarise a file of blocks under each treatment of broken rows: the texts of its first ones."""
     block_file_of(content)
     texts = None
     for broken in BrokenRows:
         try:
-            seen = summarise(io.BytesIO(content), "blocks.csv", BlockSetOptions(broken))
+            summary = summarise(io.BytesIO(content), "blocks.csv", BlockSetOptions(broken))
         except ExchangeError as error:
             _check_words(str(error))
             continue
-        _check_lines(seen.lines())
-        json.dumps(seen.report(), allow_nan=False)
-        if seen.acceptable:
-            texts = [row.text for row in seen.first]
+        _check_lines(summary.lines())
+        json.dumps(summary.report(), allow_nan=False)
+        if summary.acceptable:
+            texts = [row.text for row in summary.first]
     return texts
 
 
 def _backup_value(content: bytes) -> object:
+    """Read and unpack a backup: its migrations."""
     with tempfile.TemporaryDirectory(prefix="pmweb-hostile-") as folder:
         path = Path(folder) / "x.pmweb-backup"
         path.write_bytes(content)
@@ -151,6 +153,7 @@ def _backup_value(content: bytes) -> object:
 
 
 def _message_value(content: bytes) -> object:
+    """Read a message between agent and site: nothing of it is kept."""
     try:
         message = protocol.decode(content.decode())
     except UnicodeDecodeError:
@@ -189,6 +192,7 @@ def _check_text(text: str) -> None:
 
 
 def _all_texts(value: object) -> Iterator[str]:
+    """All strings within a JSON value, keys included; without recursion, since it may be nested deeply."""
     waiting = [value]
     while waiting:
         part = waiting.pop()

@@ -41,6 +41,7 @@ def _document(content: bytes, drawn: random.Random) -> bytes:
 
 
 def _archive(content: bytes, drawn: random.Random) -> bytes:
+    """A zip archive with flipped bytes, cut off, odd as a whole, or with one or two changed documents."""
     chance = drawn.random()
     if chance < 0.1:
         return flipped_bytes(packed(_unpacked(content)), drawn)
@@ -56,6 +57,7 @@ def _archive(content: bytes, drawn: random.Random) -> bytes:
 
 
 def _odd_archive(files: Mapping[str, bytes], drawn: random.Random) -> bytes:
+    """An archive with a file that is missing, doubled, elsewhere, huge, a link, or something else."""
     name, other = drawn.choice(sorted(files)), drawn.choice(NAMES_IN_ARCHIVES)
     others = {key: content for key, content in files.items() if key != name}
     piece = drawn.choice((b"", b"\0", b"{}", b"[]", b"null", b"\x1f\x8b", b"PK\x03\x04"))

@@ -66,6 +66,8 @@ def _generate(operation: Any, mode: Any, n: int, seed: int, send: Callable[[Any]
 
 
 def _sender(client: Client, survey: Survey, drawn: random.Random, label: str) -> Callable[[Any], None]:
+    """A function that sends a case, rolls back its effects, and notes what is wrong with the answer."""
+
     def send(case: Any) -> None:
         survey.sent[case.method] += 1
         before, began = row_counts(), time.process_time()

@@ -45,7 +45,7 @@ _UNCOUNTED = ("django_session", "pmweb_auditentry", "pmweb_apitoken", "pmweb_kno
 def row_counts() -> dict[str, int]:
     """{table: rows} of all tables that hold what was stored."""
     with connection.cursor() as cursor:
-        tables = [one for one in connection.introspection.table_names(cursor) if one not in _UNCOUNTED]
+        tables = [name for name in connection.introspection.table_names(cursor) if name not in _UNCOUNTED]
         quoted = [connection.ops.quote_name(table) for table in tables]
         cursor.execute("SELECT " + ", ".join(f"(SELECT count(*) FROM {table})" for table in quoted))
         return dict(zip(tables, cursor.fetchone(), strict=True))

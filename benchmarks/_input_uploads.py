@@ -54,20 +54,21 @@ def _file_name(drawn: random.Random) -> str:
 
 
 def _one(browser: Client, content: bytes, file_name: str, survey: Survey) -> Iterator[str]:
+    """Upload a file, preview and import it: yields what is wrong with the answers or the rows left."""
     from benchmarks._in_process_worker import read_uploads
     from inference.features.library.uploads.pages import NEW
     from inference.models import Run, Upload
 
     before = row_counts()
-    told = browser.post(reverse("upload"), {"files": [_Named(content, file_name)]})
-    if told.status_code >= 500:
-        yield f"the upload answers {told.status_code}"
+    answer = browser.post(reverse("upload"), {"files": [_Named(content, file_name)]})
+    if answer.status_code >= 500:
+        yield f"the upload answers {answer.status_code}"
         return
     found = Upload.objects.values_list("pk", flat=True).first()
     if found is None:
         survey.outcomes["refused at once"] += 1
-        if told.status_code < 400:
-            yield f"nothing is kept, and the answer is {told.status_code}"
+        if answer.status_code < 400:
+            yield f"nothing is kept, and the answer is {answer.status_code}"
         if row_counts() != before:
             yield "a refused upload leaves rows"
         return
@@ -75,11 +76,11 @@ def _one(browser: Client, content: bytes, file_name: str, survey: Survey) -> Ite
     browser.post(reverse("upload-read", args=[found]), {"isa": NEW, "microarchitecture": "SKL"})
     read_uploads()
     page = reverse("upload-preview", args=[found])
-    seen = browser.get(page, follow=True)
-    if seen.status_code != 200:
-        yield f"the preview answers {seen.status_code}"
+    preview = browser.get(page, follow=True)
+    if preview.status_code != 200:
+        yield f"the preview answers {preview.status_code}"
         return
-    where = seen.redirect_chain[-1][0] if seen.redirect_chain else page
+    where = preview.redirect_chain[-1][0] if preview.redirect_chain else page
     answers = {"name": f"import {found}", "new_isa": f"isa {found}", "note": "<b>=1</b>", "broken": "skip"}
     started = browser.post(where, answers)
     if started.status_code >= 500:

@@ -1,7 +1,8 @@
 """The visitors of `load`, in a process of their own: browsers that listen, requests, and simulated agents.
 
-Reads one JSON object from its standard input (`Load`) and prints one (`Seen`). It keeps to one processor, so
-that the site has the other one for itself whatever happens here, and says how much of it it has used.
+Reads one JSON object from its standard input (`Load`) and prints one (`VisitorReport`). It keeps to one
+processor, so that the site has the other one for itself whatever happens here, and reports how much of it it
+has used.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from inference.agent.session import run_agent
 from inference.core.mapping import PortMapping
 from inference.measuring.simulated_agent import SimulatedHarness, simulated_facts
 
-REQUEST_THREADS = 24
-_TIME_OUT = 30.0
+REQUEST_THREADS = 24  # requests that wait for answers at the same time
+_TIME_OUT = 30.0  # seconds for an answer
 _READY = "ready"
 
 
@@ -56,7 +57,7 @@ class Load:
 
 
 @dataclass
-class Seen:
+class VisitorReport:
     """What came of it: `lags` and `times` in seconds, `cpu` this process's own, as a share of one processor.
 
     `late`: seconds by which the last request was behind its time, which tells whether the rate was kept.
@@ -73,9 +74,11 @@ class Seen:
 
 
 class Visitors:
+    """Browsers, requests and agents that visit the site of a `Load` at the same time."""
+
     def __init__(self, load: Load) -> None:
         self._load = load
-        self._seen = Seen()
+        self._report = VisitorReport()
         self._since: datetime | None = None
         self._over = threading.Event()
         self._listening = 0
@@ -83,7 +86,7 @@ class Visitors:
         for _ in range(load.browsers):
             self._connections.put(_connection(load.server))
 
-    async def visit(self) -> Seen:
+    async def visit(self) -> VisitorReport:
         """Come, say so, stay for the time, and go."""
         load = self._load
         sockets = itertools.islice(itertools.cycle(load.sockets), load.browsers)
@@ -91,7 +94,7 @@ class Visitors:
         tasks += [
             asyncio.create_task(self._measure(number, token)) for number, token in enumerate(load.tokens)
         ]
-        while self._listening < load.browsers and not self._seen.errors:
+        while self._listening < load.browsers and not self._report.errors:
             await asyncio.sleep(0.05)
         sys.stdout.write(_READY + "\n")
         sys.stdout.flush()
@@ -99,13 +102,14 @@ class Visitors:
         self._since = datetime.now(UTC)
         await self._request()
         self._over.set()
-        self._seen.cpu = (_cpu() - cpu) / (time.monotonic() - begun)
+        self._report.cpu = (_cpu() - cpu) / (time.monotonic() - begun)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        return self._seen
+        return self._report
 
     async def _listen(self, path: str) -> None:
+        """A browser's socket: note the delay of each event until the time is over."""
         address = self._load.server.replace("http", "ws", 1) + path
         headers = {"Cookie": self._load.cookie}
         try:
@@ -119,17 +123,17 @@ class Visitors:
                 async for message in socket:
                     self._note(json.loads(message))
         except (WebSocketException, OSError) as error:
-            self._seen.errors[f"socket: {error}"] += 1
+            self._report.errors[f"socket: {error}"] += 1
             return
         if not self._over.is_set():
-            self._seen.errors["socket: closed by the site"] += 1
+            self._report.errors["socket: closed by the site"] += 1
 
     def _note(self, event: dict[str, object]) -> None:
         if self._since is None or self._over.is_set() or not isinstance(event.get("at"), str):
             return
         told = datetime.fromisoformat(str(event["at"]))
         if told >= self._since:  # earlier ones are what a browser catches up on when it comes
-            self._seen.lags.append((datetime.now(UTC) - told).total_seconds())
+            self._report.lags.append((datetime.now(UTC) - told).total_seconds())
 
     async def _measure(self, number: int, token: str) -> None:
         ports, usage = self._load.mapping
@@ -137,7 +141,7 @@ class Visitors:
         harness = SimulatedHarness(mapping, noise=0.001, seed=number, pace=self._load.pace)
         facts = simulated_facts(f"agent {number}", mapping)
         await run_agent(self._load.server, token, harness, lambda: facts, "load")
-        self._seen.errors["agent: ended"] += 1
+        self._report.errors["agent: ended"] += 1
 
     async def _request(self) -> None:
         """An open loop: a request is sent when its time has come, however many others have no answer yet."""
@@ -153,15 +157,16 @@ class Visitors:
             await asyncio.gather(*waiting)
 
     def _ask(self, page: str, due: float) -> None:
-        self._seen.late = time.monotonic() - due
+        """Request a page that was `due` at a monotonic time; waiting for a free thread counts as waiting."""
+        self._report.late = time.monotonic() - due
         try:
             status = self._answer(page)
         except (OSError, http.client.HTTPException) as error:
-            self._seen.errors[f"{page}: {type(error).__name__}"] += 1
+            self._report.errors[f"{page}: {type(error).__name__}"] += 1
             return
-        self._seen.times.append(time.monotonic() - due)
+        self._report.times.append(time.monotonic() - due)
         if status != http.client.OK:
-            self._seen.errors[f"{page}: {status}"] += 1
+            self._report.errors[f"{page}: {status}"] += 1
 
     def _answer(self, page: str) -> int:
         """Asked by the browser whose turn it is; each has a connection, which it keeps."""
@@ -191,8 +196,8 @@ def _cpu() -> float:
 def main() -> None:
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     load = Load(**json.loads(sys.stdin.readline()))
-    seen = asyncio.run(Visitors(load).visit())
-    sys.stdout.write(json.dumps(vars(seen)) + "\n")
+    report = asyncio.run(Visitors(load).visit())
+    sys.stdout.write(json.dumps(vars(report)) + "\n")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from benchmarks._text_mutations import PUMPED_WORDS
 
 BEGINNINGS = ("", "bb,a tool\n", "  401000:\t", "mov rax, [", "mode: ", "x 1 1.0: cycles: ")
 ENDS = ("", "zz", "!\n?")
-LENGTHS = (58, 2_000, 60_000)
+LENGTHS = (58, 2_000, 60_000)  # characters
 
 
 def pumped_texts() -> list[str]:

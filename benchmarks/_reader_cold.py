@@ -11,14 +11,14 @@ import sys
 import time
 from pathlib import Path
 
-MAX_PIECES = 1000
+MAX_PIECES = 1000  # pieces of code that a text may have
 
 
 def milliseconds(text: Path, processes: int) -> list[float]:
     """CPU time of the first reading of a text in each of so many processes."""
     command = [sys.executable, "-m", "benchmarks._reader_cold", str(text)]
     done = [subprocess.run(command, capture_output=True, check=True) for _ in range(processes)]
-    return [json.loads(one.stdout) for one in done]
+    return [json.loads(process.stdout) for process in done]
 
 
 def main() -> None:

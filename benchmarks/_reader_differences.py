@@ -92,6 +92,7 @@ def _read(lines: Sequence[str], behind: Sequence[str]) -> Iterator[tuple[str, by
 
 
 def _count(found: Comparison, text: str, address: int, expected: bytes, got: bytes | str) -> None:
+    """Count one instruction: the same bytes, a jump of another length, or different for a reason."""
     if got == expected:
         found.same += 1
         return

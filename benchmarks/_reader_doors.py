@@ -19,7 +19,7 @@ from benchmarks._reader_worker import MAX_SECONDS, SECRET, traced
 from benchmarks._survey import FAILED, Survey
 
 STARTS = ("subprocess.", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.spawn")
-_MAX_ADDRESS_LENGTH = 3000
+_MAX_ADDRESS_LENGTH = 3000  # characters of a text in an address; servers refuse much longer ones
 _RARE = 40
 """One text in so many is uploaded as a file, which takes far longer than a page."""
 

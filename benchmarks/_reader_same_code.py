@@ -60,6 +60,7 @@ def _pairs(read: Sequence[Any], expected: Sequence[Assembled]) -> Iterator[tuple
 
 
 def _same(code: bytes, wanted: Assembled) -> bool:
+    """Whether code equals what the assembler wrote, apart from places that only a linker fills in."""
     if code == wanted.code:
         return True
     one = Decoder(64, code).decode()

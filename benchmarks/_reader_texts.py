@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 _PIECES = json.loads((Path(__file__).parent / "_corpus" / "assembly_texts.json").read_text())
-MAX_LENGTH = 60_000
+MAX_LENGTH = 60_000  # characters
 _BEFORE = ("comments", "labels", "prefixes")
 _STATEMENTS = (*("directives",) * 3, *("instructions",) * 2, "regions")
 _WITHIN = ("comments", "characters", "separators")

@@ -55,10 +55,10 @@ MAX_SECONDS = 1.0
 SECRET = bytes.fromhex("4d0faffe") * 8
 """What the file has that the texts name: instructions (imul r15, r14) that none of them writes."""
 
-MAX_PIECES = 1000
+MAX_PIECES = 1000  # pieces of code that a text may have
 BEGIN, END = "/the-reading-begins", "/the-reading-ends"
 _GROWTH = 512  # MiB
-_WARM = 300
+_WARM = 300  # texts read before anything is watched, so that imports and caches are over
 
 
 def fuzzed(seed: int, many: int, file: str) -> Survey:
@@ -84,6 +84,7 @@ def _warm_up(seed: int, file: str) -> None:
 
 
 def _outcome(text: str) -> str:
+    """Read a text, and what is printed of each of its pieces again: "read", "refused", or what failed."""
     from inference.isa.blocks import BlockError, read
 
     try:

@@ -25,9 +25,9 @@ from pmweb.installation import CHROMIUMS
 from pmweb.permissions.table import TABLE
 from tests.browser.looks import MAX_SHIFT, layout_shift
 
-PAGE_MILLISECONDS = 150
-MAX_QUERIES = 30
-_REQUESTS = 7
+PAGE_MILLISECONDS = 150  # that a page may take
+MAX_QUERIES = 30  # of the database, per page
+_REQUESTS = 7  # per page, of which the median counts
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,9 @@ def _case(name: str, visit: Visit) -> str:
     return f"{name}-{visit.part}" if visit.part else name
 
 
-PICTURE_MILLISECONDS = 1000
+PICTURE_MILLISECONDS = 1000  # until a picture of a page is painted in the browser
 _SCREEN = {"width": 1360, "height": 900}
-_OPENED = 3
+_OPENED = 3  # times that a page is painted
 _PAINTED = "() => performance.getEntriesByName('first-contentful-paint')[0].startTime"
 
 

@@ -17,7 +17,7 @@ from pmweb.accounts.people import ensure_administrator
 from pmweb.origins import cookie_name_at, origin_in
 from tests.launched import LaunchedSite
 
-START_SECONDS = 900.0
+START_SECONDS = 900.0  # until a site answers, with its database made
 
 
 @contextmanager

@@ -90,6 +90,7 @@ class SlowVisitors:
                 self._connect(kind, source)
 
     def _connect(self, kind: str, source: str) -> None:
+        """Open a connection with a small buffer, so that it soon blocks the sender, and begin its request."""
         connection = socket.socket()
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.bind((source, 0))

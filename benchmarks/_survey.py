@@ -17,8 +17,8 @@ from benchmarks._measured import peak_mebibytes
 FAILED = "failed: "
 """Begins an outcome that must not be."""
 
-_SHOWN = 20
-_TRIES = 400
+_SHOWN = 20  # failures that a result names
+_TRIES = 400  # smaller inputs tried to shrink a failing one
 
 
 class HangError(BaseException):
@@ -75,6 +75,7 @@ class Survey:
         return outcome
 
     def result(self, unit: str = "answered") -> Result:
+        """How many inputs of all were dealt with as they should be."""
         more = {
             "seed": self.seed,
             "sent": dict(self.sent.most_common()),
@@ -106,6 +107,8 @@ def shrunk(content: bytes, fails_alike: Callable[[bytes], bool]) -> bytes:
 
 @contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
+    """Raise `HangError` after so many seconds of CPU."""
+
     def ring(*_: object) -> None:
         raise HangError
 

@@ -79,6 +79,7 @@ def _entities(content: bytes, drawn: random.Random) -> bytes:
 
 
 def _large_text(content: bytes, drawn: random.Random) -> bytes:
+    """A file that grows: rows or fields without end, deep nesting, long numbers."""
     n = drawn.choice((1_000, 50_000, 400_000))
     makers: tuple[Callable[[], bytes], ...] = (
         lambda: content + content[-200:] * (n // 200),

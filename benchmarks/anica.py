@@ -46,8 +46,8 @@ PUBLISHED_COVERAGE: dict[str, tuple[float, float | None]] = {  # thesis Table 8.
     "coverage-mca-vs-mca": (0.97, 0.92),
     "coverage-mca-vs-osaca": (0.77, None),
 }
-SEEDS = (1, 2, 3)
-FRESH = 10_000
+SEEDS = (1, 2, 3)  # of the campaigns whose median coverage counts
+FRESH = 10_000  # random blocks on which coverage is judged
 
 
 def run(quick: bool) -> Iterator[Result]:
@@ -84,6 +84,7 @@ def tool_panel(configured: Sequence[tuple[str, dict[str, str]]]) -> Iterator[Pan
 
 
 def _support() -> Result:
+    """Seconds to find the schemes that two versions of llvm-mca support."""
     domain = BlockDomain.of(
         schemes=SpaceSettings(groups=" ".join(sorted(set(sampling_groups()) - {"avx512"})))
     )
@@ -101,6 +102,7 @@ def _support() -> Result:
 
 
 def _rate(case: str, configured: Sequence[tuple[str, dict[str, str]]], minutes: float) -> Result:
+    """Blocks per second of a campaign of so many minutes."""
     with tool_panel(configured) as panel:
         searched = _search(panel, minutes, SEEDS[0])
         names = [tool.name for tool in panel.predictors]
@@ -121,6 +123,7 @@ def _coverage(
     seeds: Sequence[int],
     fresh: int,
 ) -> Iterator[Result]:
+    """Share of the interesting blocks among `fresh` random ones that a campaign's discoveries subsume."""
     shares, top_shares, more = [], [], []
     with tool_panel(configured) as panel:
         for seed in seeds:

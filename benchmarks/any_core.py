@@ -45,7 +45,7 @@ RIGHT, RIGHT_WITH_WASTE = 0.9, 0.8
 """The shares of right schemes that are asked for, on cores that waste nothing and on those that do."""
 
 _EXPERIMENTS, _MAX_COPIES = 60, 6
-_CLOSE = 0.02
+_CLOSE = 0.02  # relative difference of inverse throughputs that experiments would not show
 _KEPT = Path(__file__).parent / "out" / "any-core.jsonl"
 
 
@@ -170,6 +170,7 @@ def _drawn_experiment(dice: random.Random, schemes: Sequence[str]) -> Experiment
 
 
 def _by_pmevo(core: DrawnCore) -> Answer:
+    """PMEvo's mapping of a core; it claims nothing."""
     schemes = tuple(core.truth.usage)
     problem = PMEvoProblem(
         schemes,
@@ -228,6 +229,7 @@ def _one_of_each_unit(core: DrawnCore) -> tuple[str, ...]:
 
 
 def _summary(name: str, wastes: bool, outcomes: Sequence[Outcome]) -> Result:
+    """The mean share of right schemes of an algorithm, over cores with or without waste."""
     bar = RIGHT_WITH_WASTE if wastes else RIGHT
     shares = [each.right for each in outcomes if each.right is not None]
     more = {

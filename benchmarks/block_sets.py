@@ -22,7 +22,7 @@ from inference.models import BasicBlockSet, Upload
 
 BLOCKS = 100_000
 _POOL, _MAX_LENGTH = 3000, 6
-_REQUESTS = 11
+_REQUESTS = 11  # per page, of which the median counts
 
 
 def run(quick: bool) -> Iterator[Result]:
@@ -65,6 +65,7 @@ def _imported(content: bytes, rows: int) -> Iterator[Result]:
 
 
 def _pages(made: BasicBlockSet) -> Iterator[Result]:
+    """Times of the set's pages: listed, sorted by a column, searched, and its other tabs."""
     client = administrators_client()
     for case, query in (
         ("blocks", ""),

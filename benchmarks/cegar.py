@@ -28,9 +28,9 @@ from inference.core.throughput import inverse_throughput
 from inference.isa.tables import table_of_module
 from inference.measuring.simulated import SimulatedProcessor
 
-TRUTHS = (0, 1, 2)
-RUNS = (0, 1, 2)
-MIXES = 1_000
+TRUTHS = (0, 1, 2)  # seeds of random mappings
+RUNS = (0, 1, 2)  # seeds of the inference, per mapping
+MIXES = 1_000  # random mixes on which the found mapping is compared with the true one
 TWO_LEVEL = (
     (6, 16, 1_000.0),
     (8, 10, 10_000.0),
@@ -39,8 +39,8 @@ TWO_LEVEL = (
 )
 """(ports, schemes, published seconds)"""
 
-ZEN_PLUS_PUBLISHED = 12 * 3600.0
-ZEN_PLUS_NOISE = 0.005
+ZEN_PLUS_PUBLISHED = 12 * 3600.0  # seconds
+ZEN_PLUS_NOISE = 0.005  # cycles per instruction, standard deviation
 ZEN_PLUS = mapping_by_ports("0123456789", table_of_module(__file__), 5.0)
 """Table 6.2; the last two are the improper blocking instructions."""
 
@@ -65,6 +65,15 @@ def _grid(
     truths: Sequence[int],
     runs: Sequence[int],
 ) -> Result:
+    """CPU seconds for random mappings of one size, as a table of the thesis has them.
+
+    case: Name of the result.
+        counts: µops of each scheme.
+        ports: Number of ports.
+        published: Seconds in the thesis.
+        truths: Seeds of the mappings.
+        runs: Seeds of the inference.
+    """
     done = []
     for truth in truths:
         mapping = _random_mapping(counts, ports, truth)
@@ -75,6 +84,7 @@ def _grid(
 
 
 def _zen_plus(runs: Sequence[int]) -> Result:
+    """CPU seconds for the blocking instructions of Zen+, with their published µops as the truth."""
     uops = {scheme: sum(n for _, n in found) for scheme, found in ZEN_PLUS.usage.items()}
     improper = tuple(scheme for scheme, count in uops.items() if count > 1)
     settings = CegarSettings(ports=10, r_max=5.0, alternatives=300)
@@ -97,6 +107,7 @@ class _Run:
 
 
 def _timed(problem: CegarProblem, mapping: PortMapping, processor: Measurer, seed: int) -> _Run:
+    """One inference, with its CPU time and how well the mapping found predicts random mixes of five."""
     began = time.process_time()
     result = infer(problem, processor, Silent(), seed)
     seconds = time.process_time() - began
@@ -112,6 +123,7 @@ def _timed(problem: CegarProblem, mapping: PortMapping, processor: Measurer, see
 
 
 def _summary(case: str, published: float | None, done: Sequence[_Run]) -> Result:
+    """The median CPU seconds of several inferences, with their experiments and verdicts."""
     times = [each.seconds for each in done]
     experiments = [len(each.result.experiments) for each in done]
     more = {

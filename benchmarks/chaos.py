@@ -23,9 +23,9 @@ from benchmarks._chaos.world import POSTGRESQL, SQLITE
 
 SEED = 1
 KILLS = {SQLITE: 200, POSTGRESQL: 100}
-CLOCK_KILLS = 10
-QUICK_KILLS = 4
-_BROKEN_KILLS = 6
+CLOCK_KILLS = 10  # per kind of run, while the clock is set now and then
+QUICK_KILLS = 4  # per kind of run
+_BROKEN_KILLS = 6  # per kind of run, on each site that is broken on purpose
 
 
 def run(quick: bool) -> Iterator[Result]:
@@ -54,6 +54,7 @@ def _told(*options: str) -> list[dict[str, Any]]:
 
 
 def _came_through(case: str, told: Sequence[dict[str, Any]]) -> Result:
+    """Runs without a violation, of all runs; `told` is what `benchmarks._chaos` prints."""
     *kinds, whole = told
     violated = {pk for pk, _, _ in whole["broken"]}
     more = {

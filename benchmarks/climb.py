@@ -20,8 +20,8 @@ from inference.core.tables import ExperimentTable, Population
 
 PORTS = 10
 SEED = 4
-VARIANTS = (1, 2, 4, 8, 16)
-_FEW = 5
+VARIANTS = (1, 2, 4, 8, 16)  # different µops per scheme in a generation: few parents have many children
+_FEW = 5  # mappings that the reference evaluates, too few to share work
 
 
 def run(quick: bool) -> Iterator[Result]:
@@ -37,6 +37,7 @@ def run(quick: bool) -> Iterator[Result]:
 def _generation(
     rng: np.random.Generator, evaluator: Evaluator, measured: np.ndarray, n_mappings: int, variants: int
 ) -> Result:
+    """Mappings per second for `n_mappings` children that share `variants` different µops per scheme."""
     choices = [[drawn_uops(rng, PORTS) for _ in range(variants)] for _ in SCHEMES]
     rows = [each[int(rng.integers(variants))] for _ in range(n_mappings) for each in choices]
     population = Population.from_rows(rows, n_mappings, PORTS)

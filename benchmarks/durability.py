@@ -39,6 +39,7 @@ def run(quick: bool) -> Iterator[Result]:
 
 
 def _compared(case: str, acts: Mapping[str, Act], times: int) -> Result:
+    """Median milliseconds of an act with all safety, beside those without, taken in turn."""
     seconds: dict[str, list[float]] = {mode: [] for mode in acts}
     for number in range(times):
         for mode, act in acts.items():
@@ -51,6 +52,7 @@ def _compared(case: str, acts: Mapping[str, Act], times: int) -> Result:
 
 @contextmanager
 def _commits(mode: str) -> Iterator[Act]:
+    """An act that commits one row to SQLite with the given PRAGMA synchronous."""
     with (
         tempfile.TemporaryDirectory(prefix="pmweb-durability-") as directory,
         closing(sqlite3.connect(Path(directory) / mode, isolation_level=None)) as database,
@@ -67,6 +69,7 @@ def _commits(mode: str) -> Iterator[Act]:
 
 @contextmanager
 def _answers(mode: str) -> Iterator[Act]:
+    """An act that changes a mapping's note through the API of a site with these settings."""
     with launched_site("--no-agent", environment={"DJANGO_SETTINGS_MODULE": _SETTINGS[mode]}) as site:
         with database_in(site.home):
             mapping = load_example().mapping.pk

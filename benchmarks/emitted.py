@@ -26,9 +26,9 @@ _FILES, _QUICK_FILES = 750, 10
 _MAX_BYTES = 200_000
 """Of the code of a file, so that no large program decides alone."""
 
-_LARGEST_FILE = 40 << 20
+_LARGEST_FILE = 40 << 20  # bytes; larger ones take long to read
 _ELSEWHERE = ("changes the control flow", "moves the stack pointer")
-_SHOWN = 20
+_SHOWN = 20  # missing schemes that a result names, the most frequent ones
 
 
 def run(quick: bool) -> Iterator[Result]:
@@ -64,6 +64,7 @@ def _programs() -> Iterator[bytes]:
 
 
 def _schemes(content: bytes) -> Iterator[str]:
+    """The schemes of all instructions in a program's .text, as often as they occur; none for other files."""
     try:
         program = read_program(content)
     except BinaryFileError:

@@ -29,15 +29,15 @@ from inference.core.protocols import Json
 from inference.measuring.simulated import NOTHING, PORTS, UOPS, Quirk, SimulatedProcessor
 from tests.core.published import published_mapping
 
-PUBLISHED_SCHEMES = 1_640
-PUBLISHED_MINUTES = 20 * 60.0
-SKYLAKE_R_MAX = 4.0
-SKYLAKE_BAR = 0.9
-R_MAX = 5.0
-NOISE = 0.005
-ODD_SHARE = 0.02
+PUBLISHED_SCHEMES = 1_640  # that the published inference characterised
+PUBLISHED_MINUTES = 20 * 60.0  # of the published inference
+SKYLAKE_R_MAX = 4.0  # instructions per cycle
+SKYLAKE_BAR = 0.9  # share of the true µops that are to be found
+R_MAX = 5.0  # instructions per cycle, of Zen+
+NOISE = 0.005  # cycles per instruction, standard deviation
+ODD_SHARE = 0.02  # of the schemes that misbehave as §6.3 describes
 SEED = 1
-SHOWN = 10
+SHOWN = 10  # wrong schemes that a result names
 
 TRUE_REASONS = {
     Quirk.TWO_SPEEDS: {NotCharacterised.UNSTABLE, NotCharacterised.DISAGREEMENT},
@@ -189,6 +189,7 @@ def _narrow(mapping: PortMapping) -> PortMapping:
 
 
 def _case(name: str, true: PortMapping, counters: str, **options: str) -> Iterator[Result]:
+    """Explain a simulated processor with a kind of counters: schemes characterised, agreement and minutes."""
     processor = SimulatedProcessor(true, noise_cpi=NOISE, odd_share=ODD_SHARE, counters=counters, seed=SEED)
     chosen = ExplainSettings.parse({"ports": 10, **options})
     problem = ExplainProblem(tuple(true.usage), chosen, preferred=PREFERRED, hint=HINT)

@@ -54,6 +54,7 @@ def run(quick: bool) -> Iterator[Result]:
 
 
 def _code(n: int) -> Survey:
+    """Have hostile code measured in a folder that has to stay empty, by processes that have to end."""
     computer = facts(choose_core())
     if computer["unfit"] or computer["machine"] != "x86_64":
         raise MissingDataError(computer["unfit"] or "the hostile code is for x86-64")
@@ -68,6 +69,7 @@ def _code(n: int) -> Survey:
 
 
 async def _measured(processes: ForkServer, frame: Frame, n: int) -> Survey:
+    """Fuzz measuring processes, if the kernel confines them; they are ended in any case."""
     harness = LocalHarness(processes, {}, avx=frame.avx)
     try:
         await harness.preflight(frame, HASTY)
@@ -79,6 +81,7 @@ async def _measured(processes: ForkServer, frame: Frame, n: int) -> Survey:
 
 
 def _server(n: int) -> Survey:
+    """Fuzz a web server with a machine of its own; it has to live on, without a traceback in its log."""
     from tests.runs.machines.fixtures import Web
 
     with temporary_database() as home:

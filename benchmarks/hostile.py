@@ -54,6 +54,7 @@ def run(quick: bool) -> Iterator[Result]:
 
 
 def _files(importer: Importer, many: int) -> Survey:
+    """Give an importer so many hostile files; of each new kind of failure, a shrunk example is kept."""
     survey = Survey(importer.name, SEED)
     sound = importer.sound()
     for number in range(many):

@@ -28,14 +28,14 @@ from inference.features.judging.engine import query as looking
 from inference.models import Comparison, PortMapping, Run
 from inference.storage.mappings import store_mapping
 
-ROWS = 1_000_000
+ROWS = 1_000_000  # measurements of the judged set
 FIRST_VIEW, OTHER_SELECTION = 1000.0, 500.0
 """Milliseconds that the first view and another selection may take."""
 
 MEMORY = 300.0
 """Megabytes that looking at all sources may take."""
 
-_REQUESTS = 7
+_REQUESTS = 7  # per page, of which the median counts
 _CACHES = [
     function
     for module in (looking, evaluation_sheets, view_addresses, views)
@@ -83,6 +83,7 @@ def run(quick: bool) -> Iterator[Result]:
 
 
 def _compared(rows: int) -> Run:
+    """A comparison of three mappings and two tools on a generated set."""
     judged = generate_set(rows)
     mappings = [
         store_mapping(
@@ -111,6 +112,7 @@ def _result(
     *,
     cold: bool = False,
 ) -> Result:
+    """Median milliseconds of some work, which has run once before; `cold`: caches are emptied each time."""
     work()  # templates are compiled
     costs = []
     for _ in range(_REQUESTS):

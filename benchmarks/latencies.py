@@ -20,7 +20,7 @@ from inference.runs.machines.facts import executable_schemes
 from inference.storage.latencies import NEAR, documented_core, documented_share
 from tests.launched import wait_until
 
-WANTED = 0.95
+WANTED = 0.95  # share of documented latencies that are to be found
 QUICK_SCHEMES = 20
 _CONNECT_SECONDS, _MEASURE_SECONDS = 120.0, 1800.0
 
@@ -45,6 +45,7 @@ def _connected() -> Machine:
 
 
 def _documented(machine: Machine, quick: bool) -> Result:
+    """Share of the documented latencies of this core that a run finds, within `NEAR` cycles."""
     texts = {link.scheme for link in documented_latencies(documented_core(machine))}
     schemes = list(executable_schemes(machine, CHAINABLE).filter(text__in=texts).order_by("text"))
     chosen = [scheme.pk for scheme in schemes][: QUICK_SCHEMES if quick else None]

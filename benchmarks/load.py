@@ -31,7 +31,7 @@ from django.test import override_settings
 
 from benchmarks import Result
 from benchmarks._clients import Sender, VisitorProcess
-from benchmarks._load_generator import Load, Seen
+from benchmarks._load_generator import Load, VisitorReport
 from benchmarks._measured import mebibytes_of, percentile
 from benchmarks._sites import database_in, launched_site, session_cookie
 from inference.core.compiling_ahead import compile_all
@@ -51,10 +51,10 @@ MAX_SECONDS = {"page": 0.3, "lag": 1.0}
 
 _TOKEN = "numbers"
 _WEB_PROCESSES = 2
-_METRICS_SECONDS = 60.0
+_METRICS_SECONDS = 60.0  # until every web process has written its numbers
 _BUCKET = re.compile(r'^pmweb_process_answer_seconds_bucket\{le="(.+)",pid="(\d+)"\} (\S+)$', re.MULTILINE)
 _FAILED = re.compile(r'^pmweb_process_failed_answers_total\{pid="(\d+)"\} (\S+)$', re.MULTILINE)
-_POLL_INTERVAL = 2.0
+_POLL_INTERVAL = 2.0  # seconds between looks at the memory of the processes
 _QUICKEST_RUN = 15.0  # seconds that an evolution of `_GENERATIONS` takes at least, with another beside it
 _GENERATIONS = 1000
 _RUN = "run"
@@ -99,6 +99,7 @@ def run(quick: bool) -> Iterator[Result]:
 
 
 def _measured(size: Size, site: LaunchedSite, worker: int) -> Iterator[Result]:
+    """Let the visitors come to a site that is warm, and compare its own metrics before and after."""
     with database_in(site.home):
         load = _prepared(size, site.login_link()[0])
     processes = _Processes({site.pid: "up", worker: "work"})
@@ -111,7 +112,7 @@ def _measured(size: Size, site: LaunchedSite, worker: int) -> Iterator[Result]:
     with database_in(site.home):
         errors = list(Run.objects.filter(state=Run.State.FAILED).values_list("error", flat=True))
     more = {**asdict(size), **processes.running()}
-    yield from _results(Seen(**visitors.report), before, after, processes, errors, more)
+    yield from _results(VisitorReport(**visitors.report), before, after, processes, errors, more)
 
 
 def _prepared(size: Size, server: str) -> Load:
@@ -207,13 +208,22 @@ def _answers(site: LaunchedSite) -> tuple[Counter[float], float]:
 
 
 def _results(
-    seen: Seen,
+    report: VisitorReport,
     before: tuple[Counter[float], float],
     after: tuple[Counter[float], float],
     processes: _Processes,
     failed_runs: list[str],
     more: Mapping[str, object],
 ) -> Iterator[Result]:
+    """Results from what the site counted and what the visitors report.
+
+    report: Of the visitors.
+        before: The site's answers by time limit, and its errors, when the visitors were there.
+        after: The same at the end.
+        processes: Sizes of the site's processes meanwhile.
+        failed_runs: Errors of runs.
+        more: What goes with the first result.
+    """
     answers = {limit: after[0][limit] - before[0][limit] for limit in after[0]}
     total = answers[float("inf")]
     limit = next(limit for limit, count in sorted(answers.items()) if count >= 0.95 * total)
@@ -226,23 +236,27 @@ def _results(
             **more,
             "answers": int(total),
             "within": {f"{1000 * each:g}": int(count) for each, count in sorted(answers.items()) if each < 9},
-            "visitors_p95": round(1000 * percentile(seen.times, 0.95), 1),
-            "behind": round(seen.late, 3),
+            "visitors_p95": round(1000 * percentile(report.times, 0.95), 1),
+            "behind": round(report.late, 3),
         },
     )
-    lag = percentile(seen.lags, 0.95)
-    median = round(percentile(seen.lags, 0.5), 4)
+    lag = percentile(report.lags, 0.95)
+    median = round(percentile(report.lags, 0.5), 4)
     yield Result(
-        "event-lag-p95", round(lag, 4), "s", MAX_SECONDS["lag"], {"events": len(seen.lags), "median": median}
+        "event-lag-p95",
+        round(lag, 4),
+        "s",
+        MAX_SECONDS["lag"],
+        {"events": len(report.lags), "median": median},
     )
-    errors = sum(seen.errors.values()) + (after[1] - before[1]) + len(failed_runs)
-    kinds = {"seen": dict(seen.errors.most_common(5)), "runs": failed_runs[:3]}
+    errors = sum(report.errors.values()) + (after[1] - before[1]) + len(failed_runs)
+    kinds = {"seen": dict(report.errors.most_common(5)), "runs": failed_runs[:3]}
     yield Result("errors", errors, "errors", None, kinds)
     grown = processes.grown()
     worst = max(grown.values(), key=lambda each: each[-1] - each[0], default=[0.0, 0.0])
     told = {name: [round(one, 1) for one in each] for name, each in grown.items()}
     yield Result("memory-growth", round(worst[-1] - worst[0], 1), "MiB", None, {"processes": told})
-    yield Result("generator", round(seen.cpu, 3), "processors", None, {"limit": 1, "niceness": 0})
+    yield Result("generator", round(report.cpu, 3), "processors", None, {"limit": 1, "niceness": 0})
 
 
 class _Processes:
@@ -277,6 +291,7 @@ class _Processes:
         return {"running": statistics.median(self._runs), "running_least": min(self._runs)}
 
     def _watch(self) -> None:
+        """Note sizes of all processes, and how many of them are runs, until it is stopped."""
         while not self._over.wait(_POLL_INTERVAL):
             processes = dict(self._above)
             for pid in self._above:

@@ -23,9 +23,9 @@ from pmweb.accounts.people import ensure_administrator
 
 ANSWER_MILLISECONDS, TIMELINE_MILLISECONDS = 300.0, 500.0
 _KEYS, _QUICK_KEYS = 60, 5
-_WARM_UP_KEYS = 3
-_PAUSE_MILLISECONDS = 300
-_ANSWER_SECONDS = 30.0
+_WARM_UP_KEYS = 3  # not counted: the first answers load code
+_PAUSE_MILLISECONDS = 300  # between a drawn answer and the next key
+_ANSWER_SECONDS = 30.0  # after which an answer counts as missing
 _HEIGHT = 4000
 """Pixels of a window with the whole page: a timeline is drawn when it comes into sight."""
 
@@ -88,6 +88,7 @@ def _times(page: Page, keys: int) -> list[tuple[float, float]]:
 
 
 def _time_of_key(page: Page, key: str) -> tuple[float, float]:
+    """Milliseconds from a key to the answer, and to the drawn timeline."""
     page.keyboard.press(key)
     deadline = monotonic() + _ANSWER_SECONDS
     while not (times := page.evaluate("window.benchmark"))["drawn"]:

@@ -31,7 +31,7 @@ from inference.models import Machine, Run, StoredCoreModel
 from inference.runs import lifecycle
 from tests.launched import wait_until
 
-_WAIT_SECONDS = 300.0
+_WAIT_SECONDS = 300.0  # for all measurements
 _PORT_BOUNDS = (BoundKind.PORTS, BoundKind.SCHEDULER)
 _ROUNDING = 1e-3  # cycles
 _MIN_SHARE = 0.5
@@ -46,6 +46,7 @@ class ExpectedReason:
     instructions: frozenset[int]
 
     def accepts(self, analysis: LoopAnalysis) -> bool:
+        """Whether the largest bound of an analysis has the expected kind and instructions."""
         largest = analysis.bounds[0]
         if largest.kind not in self.kinds:
             return False
@@ -142,6 +143,7 @@ def _largest(analysis: LoopAnalysis) -> str:
 
 
 def _accuracy(loops: Sequence[ExpectedLoop], analyses: Sequence[LoopAnalysis], machine: Machine) -> Result:
+    """MAPE of the predicted cycles on the loops whose measurement settled."""
     measured = {
         name: cycles
         for mode in (LOOP, UNROLLED)

@@ -43,16 +43,16 @@ from inference.isa.x86.microarchitectures import microarchitecture
 from inference.isa.x86.textbook import documented_cpi
 from inference.isa.x86.textbook_facet import beyond_ports
 
-PUBLISHED_RATE = 1.3
+PUBLISHED_RATE = 1.3  # experiments per second
 PUBLISHED_SHARE = 0.8943  # 2,234 of 2,498
 SHOWN = 12  # discrepancies that a line names, the largest
 PAUSE_SECONDS = 600.0
 """Between the two passes of `repeatability`."""
 
-NEAR_CPI = 0.02
-BATCH = 96
+NEAR_CPI = 0.02  # cycles per instruction by which two measurements may differ
+BATCH = 96  # experiments that an agent is given at once
 SEED = 20
-QUICK_SINGLETONS = 200
+QUICK_SINGLETONS = 200  # documented schemes that `quick` measures
 _SLOWER_THAN_MEASURING = 30.0  # a disturbed computer is waited for as long before its results are given up
 
 
@@ -155,6 +155,7 @@ async def _rounds(
 
 
 async def _round(harness: LocalHarness, computer: Json, items: Sequence[BatchItem], seed: int) -> _Round:
+    """Measure all items once, batch after batch, as the site would have it done."""
     settings = Settings(patience=_SLOWER_THAN_MEASURING)
     surrounding = frame(avx="avx" in computer["flags"])
     found: dict[str, Answer] = {}

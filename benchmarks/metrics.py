@@ -28,8 +28,13 @@ from inference.figures.heatmap import BINS, COVERED, heat_map
 Floats = npt.NDArray[np.float64]
 
 POINTS = 1_000_000
+"""Pairs of a measured and a predicted value that are scored and drawn."""
+
 ROWS = 100_000
+"""Measurements of the generated set that is evaluated."""
+
 SEED = 1
+"""Of the generated points."""
 
 
 def run(quick: bool) -> Iterator[Result]:
@@ -39,8 +44,10 @@ def run(quick: bool) -> Iterator[Result]:
 
 
 def _points(n: int) -> Iterator[Result]:
+    """Cost of scoring and of drawing `n` points, for predictions that repeat and for arbitrary ones."""
     rng = np.random.default_rng(SEED)
     measured = np.round(rng.gamma(3.0, 2.0, n) + 0.25, 2)
+    # A port mapping predicts few different values, mostly multiples of 1/12: means over up to four ports.
     mapping = np.round(measured * rng.uniform(0.7, 1.3, n) * 12) / 12
     anything = measured * rng.uniform(0.7, 1.3, n)
     import scipy.stats  # noqa: F401 its loading is not part of the reference
@@ -63,6 +70,7 @@ def _points(n: int) -> Iterator[Result]:
 
 
 def _check(scores: Scores, mape: float, pearson: float, kendall: float) -> None:
+    """Assert that both compute the same scores: Kendall's tau exactly, the others up to rounding."""
     assert scores.kendall == kendall, (scores, kendall)
     assert scores.mape is not None
     assert scores.pearson is not None
@@ -70,6 +78,7 @@ def _check(scores: Scores, mape: float, pearson: float, kendall: float) -> None:
 
 
 def _reference_scores(measured: Floats, predicted: Floats) -> tuple[float, float, float]:
+    """MAPE in percent, Pearson's r and Kendall's tau-b; measurements are rounded as `score` rounds them."""
     from scipy.stats import kendalltau
 
     mape = float(np.mean(np.abs(predicted - measured) / measured)) * 100
@@ -78,6 +87,7 @@ def _reference_scores(measured: Floats, predicted: Floats) -> tuple[float, float
 
 
 def _reference_heat_map(measured: Floats, predicted: Floats) -> Floats:
+    """Counts per bin up to the limit that `COVERED` of the points lie below."""
     limit = float(np.quantile(np.maximum(measured, predicted), COVERED, method="higher"))
     return np.histogram2d(predicted, measured, bins=BINS, range=((0, limit), (0, limit)))[0]
 
@@ -89,6 +99,7 @@ def _cost(work: Callable[[], object], repeats: int = 3) -> tuple[float, float]:
 
 
 def _megabytes(work: Callable[[], object]) -> float:
+    """Peak megabytes that the work allocates; tracing slows it down, so that it is not timed."""
     tracemalloc.start()
     try:
         work()
@@ -98,6 +109,7 @@ def _megabytes(work: Callable[[], object]) -> float:
 
 
 def _streaming(n: int) -> Iterator[Result]:
+    """Cost of evaluating a stored set of `n` measurements, streamed and with an object per row."""
     from inference.storage.evaluations import compare
     from inference.storage.rows import load_measurements
 
@@ -116,7 +128,7 @@ def _streaming(n: int) -> Iterator[Result]:
                 compare(predictor, load_measurements(generated), Unit.CYCLES).with_cached_properties().scores
             )
 
-        assert streamed() == as_objects()  # and everything is loaded
+        assert streamed() == as_objects()  # which also imports everything before the clock runs
         for what, cost in (("time", lambda work: _cost(work, 1)[0]), ("memory", _megabytes)):
             unit = "s" if what == "time" else "MB"
             yield Result(f"streamed set, {what}", cost(streamed), unit, cost(as_objects), more)

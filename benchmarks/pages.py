@@ -62,6 +62,7 @@ def run(quick: bool) -> Iterator[Result]:
 
 
 def _tree(page: Page, world: World, more: Mapping[str, int]) -> Iterator[Result]:
+    """How soon a tree of 2,000 discoveries can be used, answers a click, and scrolls."""
     address, selected = f"/discoveries/{world.deep.pk}/", "[role=treeitem][aria-selected=true]"
     yield _median("interactive-2000", _interactive(page, address, selected)[1:], more)
     clicks = []
@@ -75,6 +76,7 @@ def _tree(page: Page, world: World, more: Mapping[str, int]) -> Iterator[Result]
 
 
 def _graphs(page: Page, world: World, more: Mapping[str, int]) -> Iterator[Result]:
+    """How soon the graph of 2,000 schemes can be used and scrolls, alone and compared."""
     graph = f"/mappings/{world.mapping.pk}/"
     for case, address in (
         ("graph-2000", graph),

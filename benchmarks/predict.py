@@ -20,11 +20,11 @@ from inference.isa.blocks import BlockError, block_of_bytes
 from inference.isa.x86.chains import links_of
 from inference.predictors.core_model import CoreModelSettings, ModelledBlocks
 
-WANTED = 2000.0
+WANTED = 2000.0  # blocks per second of CPU
 _BLOCKS, _QUICK_BLOCKS = 5000, 500
-_PORTS = 10
-_JUMP = 0x75
-_FARTHEST = 127
+_PORTS = 10  # of the random core model
+_JUMP = 0x75  # opcode of `jne` with a displacement of one byte
+_FARTHEST = 127  # bytes that such a jump reaches back
 
 
 def run(quick: bool) -> Iterator[Result]:
@@ -65,6 +65,7 @@ def _as_loops(codes: Sequence[bytes]) -> list[bytes]:
 
 
 def _model(codes: Sequence[bytes]) -> CoreModel:
+    """A random core model that knows all schemes of the blocks: what it predicts does not matter here."""
     dice = random.Random(2)
     schemes = sorted(
         {one.scheme for code in codes for one in block_of_bytes(code).instructions if one.scheme}

@@ -45,14 +45,14 @@ INSTRUCTIONS = 100_000
 QUICK = 50
 """Times fewer of each, to see whether it works."""
 
-MIN_SHARE = 99.9
+MIN_SHARE = 99.9  # % of the instructions that are to be read as the same code
 DIFFERENT, COLD_MS, PROCESSES = 1000, 100.0, 9
 MAX_PIECES = 100_000
 READINGS, APART_MS = 200, 20.0
 SHORT, LISTED = 20, 2000
 OUT = Path(__file__).parent / "out"
-_PARAGRAPH = 100
-_SHOWN = 10
+_PARAGRAPH = 100  # instructions
+_SHOWN = 10  # examples that a result names
 
 
 def run(quick: bool) -> Iterator[Result]:
@@ -103,6 +103,7 @@ def _listing(library: str, path: Path, by: Disassembler, wanted: int) -> Result:
 
 
 def _share(case: str, found: Comparison, about: Mapping[str, Any]) -> Result:
+    """Share of a listing's instructions that are read as the same code, jumps of another length included."""
     more = {
         **about,
         "instructions": found.total,
@@ -134,6 +135,7 @@ def _bhive() -> list[bytes]:
 
 
 def _printer(codes: list[bytes]) -> Iterator[Result]:
+    """Share of blocks that are the same again after they were printed and read, in both syntaxes."""
     from inference.isa.blocks import BlockError, att_of_bytes, block_of_bytes
 
     def att(code: bytes) -> str:
@@ -180,6 +182,7 @@ def _read_again(text: str, code: bytes) -> tuple[str, str]:
 
 
 def _compilers(quick: bool) -> Iterator[Result]:
+    """Compilers' outputs that are read, and the share of their instructions with the assembler's code."""
     from inference.isa.blocks import BlockError, read
     from inference.isa.x86.assembly.reading import read_program
 
@@ -211,6 +214,7 @@ def _compilers(quick: bool) -> Iterator[Result]:
 
 
 def _cold(processes: int) -> Iterator[Result]:
+    """Milliseconds until a fresh process has read 1,000 different instructions."""
     from inference.isa.blocks import BlockError, block_of_bytes
 
     lines: dict[str, None] = {}

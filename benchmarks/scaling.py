@@ -41,7 +41,7 @@ from inference.core.sampling import random_mixes
 from inference.measuring.simulated import SimulatedProcessor
 from inference.predictors.panel import DistributedPredictor, Panel
 
-WORKERS = (1, 2, 4)
+WORKERS = (1, 2, 4)  # of the cluster, in turn
 _PORTS, _SEED = 8, 1
 
 
@@ -60,6 +60,7 @@ def run(quick: bool) -> Iterator[Result]:
 
 
 def _evolutions(quick: bool) -> Iterator[Result]:
+    """An evolution with islands on more and more workers: the same result, in what time."""
     settings = PMEvoSettings(
         ports=_PORTS,
         search="evolution",
@@ -81,6 +82,7 @@ def _evolutions(quick: bool) -> Iterator[Result]:
 
 
 def _campaigns(quick: bool) -> Iterator[Result]:
+    """A campaign on more and more workers: the same discoveries, in what time."""
     end = Termination(blocks=20 if quick else 200)
     with tool_panel((MCA_13, MCA_22)) as local:
         domain = supported_domain(local)
@@ -144,6 +146,7 @@ def _ready(common: bytes, piece: bytes, context: TaskContext) -> bytes:
 
 
 def _question(settings: PMEvoSettings) -> tuple[FitnessGate, list[float]]:
+    """The fitness on a simulated processor of 30 schemes, and the measured cycles of each scheme alone."""
     usage = {f"s{k:02}": ((1 << k % _PORTS | 1 << k % 5, 1 + k % 2),) for k in range(30)}
     mapping = PortMapping(tuple(map(str, range(_PORTS))), usage)
     alone = [Experiment.of([scheme]) for scheme in sorted(usage)]

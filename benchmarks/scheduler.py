@@ -35,9 +35,10 @@ _MNEMONICS = {
     SHIFT: "shl shr sar ror rol bt shlx sarx bextr pdep",
 }
 PORTS_BY_HAND = {mnemonic: ports for ports, names in _MNEMONICS.items() for mnemonic in names.split()}
-WIDTH = 8
+WIDTH = 8  # µops that are issued per cycle
 SECONDS, _QUICK_SECONDS = 60, 5
 _COPIES = CodeShape(0, loop=False, copied=True)
+"""Straight-line code that repeats the mix, without a loop around it."""
 
 
 def run(quick: bool) -> Iterator[Result]:

@@ -62,18 +62,19 @@ def _file(lines: list[tuple[str, float]], seed: int) -> bytes:
 
 
 def _imported(isa: ISA, lines: list[tuple[str, float]]) -> Iterator[Result]:
+    """CPU seconds and memory of a file's preview and import."""
     content = _file(lines, seed=1)
     before = peak_mebibytes()
     upload = Upload.objects.create(file_name="generated.csv", content=content, sha256="0" * 64)
     named = {"upload": upload.pk, "isa": isa.name}
-    seen = cost_of(lambda: done("read", named))
+    preview = cost_of(lambda: done("read", named))
     stored = cost_of(lambda: done("import", {**named, "name": "generated"}))
     if stored.value.result["rows"] != len(lines):
         raise RuntimeError(f"{stored.value.result['rows']} of {len(lines)} rows were imported")
     more = {"rows": len(lines), "bytes": len(content)}
-    yield _timed("preview", seen, more)
+    yield _timed("preview", preview, more)
     yield _timed("import", stored, more)
-    together = Cost(seen.wall + stored.wall, seen.cpu + stored.cpu, stored.value)
+    together = Cost(preview.wall + stored.wall, preview.cpu + stored.cpu, stored.value)
     yield _timed("preview-and-import", together, {**more, "limit": TOGETHER})
     yield Result("memory", round(peak_mebibytes() - before, 1), "MB", more=more)
 

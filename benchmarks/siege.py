@@ -1,13 +1,17 @@
-"""A siege: connections that never say what they want, visitors who send or read slowly, readers who ask for
-the most expensive there is, and somebody who wants to know whether the site is well.
+"""Whether the site stays responsive under a denial-of-service attack by slow and by expensive requests.
 
-1,100 connections send half of a head and wait; 200 send a byte of a body now and then, from the address of
-the probe; 100 ask for a long file, 150 WebSockets for a long journal, and read nothing (`_slow_visitors`).
-Where one ends, another takes its place. 30 readers, each a person at an address of their own, have long
-listings decoded, one after the other, and come again at once when they are refused; every second one spells
-token and cookies anew each time. The probe opens a connection every 50 ms and asks for `/health/`. Beside
-that is how long a page takes that is not expensive, by how much the memory of the web process grows, and how
-many answers those have who spell anew, beside the others.
+Slow visitors (`_slow_visitors`) hold connections; where one ends, another takes its place:
+
+- 1,100 send half of a request's head and wait;
+- 200 send a byte of a body now and then, from the address of the probe;
+- 100 ask for a long file and 150 WebSockets for a long journal, and read nothing.
+
+30 readers, each a user with an address of their own, have long listings decoded one after the other, and try
+again at once when they are refused. Every second reader varies the spelling of token and cookies with each
+request, in order to evade limits that are counted per token or session.
+
+A probe opens a connection every 50 ms and asks for `/health/`. Also measured are the time of an inexpensive
+page, the growth of the web process's memory, and whether varied spelling gets more answers than the usual.
 """
 
 from __future__ import annotations
@@ -44,15 +48,22 @@ MAX_EXCESS = {"ms": 50.0, "MiB": 400.0}
 """What a siege may add: to that percentile, and to the memory of the web process."""
 
 READERS = 30
+"""Users who have listings decoded at the same time."""
+
 SLOW = {"half_open": 1_100, "bodies": 200, "downloads": 100, "sockets": 150}
+"""Slow visitors by kind; together more than the 1,024 open files that a process has by default."""
+
 _EVENTS, _EVENT_BYTES = 2_048, 8_192
+"""Of the long journal, which is 16 MiB: more than the buffers of a connection hold."""
+
 _INSTRUCTIONS, _OF_A_LOOP = 6_000, 100
+"""Of the listing that is decoded, and of each of its loops."""
 
 
 class Readers:
     """People who ask for what is expensive, as fast as they get answers.
 
-    `statuses` of those who spell as everybody does (False), and of those who spell anew (True).
+    `statuses` counts HTTP statuses by whether the reader varies the spelling of token and cookies.
     """
 
     def __init__(self, port: int, tokens: Sequence[str]) -> None:
@@ -76,22 +87,25 @@ class Readers:
             thread.join(PATIENCE)
 
     def _read(self, number: int, token: str) -> None:
-        spells_anew = number % 2 == 0
+        """What one reader does until the siege is over."""
+        varies_spelling = number % 2 == 0
         reader = Sender("127.0.0.1", self._port, source=f"127.0.3.{number}")
         for turn in itertools.count():
             if self._over.is_set():
                 return
-            headers = self._headers(token, turn if spells_anew else 0)
+            headers = self._headers(token, turn if varies_spelling else 0)
             status, _ = reader.send("POST", "/api/v1/decode", self._body, headers)
-            self.statuses[spells_anew][status] += 1
-            time.sleep(0.02 if status else 0.1)
+            self.statuses[varies_spelling][status] += 1
+            time.sleep(0.02 if status else 0.1)  # status 0: no answer
 
     def _headers(self, token: str, turn: int) -> dict[str, str]:
+        """Headers with the token; after turn 0 with other blanks before it and another session to guess."""
         headers = {"Authorization": f"Bearer {' ' * (turn % 50)}{token}", "Content-Type": "application/json"}
         return {**headers, "Cookie": f"sessionid-{self._port}=guess{turn}"} if turn else headers
 
 
 def run(quick: bool) -> Iterator[Result]:
+    """A siege of 10 seconds if `quick`, otherwise of PMWEB_SIEGE_SECONDS (default 60)."""
     raise_file_limit()
     seconds = 10.0 if quick else float(os.environ.get("PMWEB_SIEGE_SECONDS", "60"))
     with launched_site("--no-agent") as site:
@@ -115,13 +129,21 @@ def run(quick: bool) -> Iterator[Result]:
 def _besieged(
     site: LaunchedSite, tokens: Sequence[str], attack: Mapping[str, object], seconds: float
 ) -> Iterator[Result]:
+    """Probe the site at rest, then under attack, and compare.
+
+    Args:
+        site: The site, with an account per reader.
+        tokens: Their API tokens.
+        attack: Arguments of `_slow_visitors`.
+        seconds: How long `/health/` is probed; the page is probed for a quarter of that.
+    """
     sender = Sender("127.0.0.1", site.port)
     web = site.child("pmweb.launcher.daphne")
     with Probe(sender, memory=lambda: mebibytes_of([web])) as rest:
         time.sleep(3.0)
     slow, readers = VisitorProcess("benchmarks._slow_visitors", attack), Readers(site.port, tokens)
     with slow, readers:
-        time.sleep(3.0)
+        time.sleep(3.0)  # for all visitors to connect
         with Probe(sender, memory=lambda: mebibytes_of([web])) as health:
             time.sleep(seconds)
         with Probe(sender, "/login/") as page:
@@ -144,12 +166,12 @@ def _besieged(
     memory = {"rest": round(rest.mebibytes, 1), "afterwards": round(mebibytes_of([web]), 1)}
     over_rest = round(health.mebibytes - rest.mebibytes, 1)
     yield Result("memory-over-rest", over_rest, "MiB", MAX_EXCESS["MiB"], memory)
-    answered = [readers.statuses[anew][http.client.OK] for anew in (True, False)]
-    yield Result("answers-by-spelling-anew", round(answered[0] / max(answered[1], 1), 2), "share", 1.0)
+    varied, usual = (readers.statuses[varies][http.client.OK] for varies in (True, False))
+    yield Result("answers-by-spelling-anew", round(varied / max(usual, 1), 2), "share", 1.0)
 
 
 def _listing() -> str:
-    """Loops of instructions no two of which are equal: what is equal is read once."""
+    """Loops of instructions no two of which are equal, because the site decodes equal ones only once."""
     loops = range(0, _INSTRUCTIONS, _OF_A_LOOP)
     return "\n".join(
         f"l{begin}:\n"

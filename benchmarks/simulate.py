@@ -25,7 +25,7 @@ from inference.core.tables import ExperimentTable
 from tests.core.oracle import lp_inverse_throughput
 
 SEED = 20
-PORTS = (8, 10, 12, 16, 20)
+PORTS = (8, 10, 12, 16, 20)  # of the random mappings, in turn
 REFERENCE_SECONDS = 0.05  # of enumeration per round
 _UNIT = "evaluations/s"
 
@@ -55,6 +55,15 @@ def _against_enumeration(
     rounds: int,
     most_kinds: int = 4,
 ) -> Result:
+    """Evaluations per second beside those of an enumeration of all port sets.
+
+    rng: Where mappings come from.
+        case: Name of the result.
+        experiments: What is evaluated; the enumeration takes as many as its time allows.
+        n_ports: Ports of the mappings.
+        rounds: Of both, in turn.
+        most_kinds: Kinds of µops per scheme at most.
+    """
     evaluator = Evaluator(ExperimentTable.from_experiments(experiments, SCHEMES), n_ports)
     # As many as the enumeration does in about this time, at some 7 ns per port set.
     share = int(min(len(experiments), max(5, REFERENCE_SECONDS / (7e-9 * 2**n_ports))))
@@ -79,6 +88,7 @@ def _against_enumeration(
 def _threads(
     rng: np.random.Generator, case: str, experiments: list[Experiment], n_ports: int, quick: bool
 ) -> Result:
+    """Evaluations per second with all threads beside those with one; the best of five rounds."""
     threads = len(os.sched_getaffinity(0))
     table = ExperimentTable.from_experiments(experiments, SCHEMES)
     evaluator = Evaluator(table, n_ports)
@@ -100,6 +110,7 @@ def _threads(
 
 
 def _against_the_lp(rng: np.random.Generator, n_ports: int, n: int, rounds: int) -> Result:
+    """Evaluations per second beside those of a linear program per experiment."""
     mixes = [Experiment.of(rng.choice(SCHEMES, size=int(rng.integers(1, 6))).tolist()) for _ in range(n)]
     several = [mixes[k % n] for k in range(50 * n)]
     evaluator = Evaluator(ExperimentTable.from_experiments(several, SCHEMES), n_ports)

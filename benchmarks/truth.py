@@ -37,9 +37,9 @@ from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.simulated import SimulatedProcessor
 
 SKYLAKE_EXACT, ZEN2_EXACT = 55.0, 80.0
-_ZEN2_PORTS = 10
+_ZEN2_PORTS = 10  # that PMEvo is given
 _QUICK: dict[str, Any] = {"perturbations": 3, "starts": 1}
-_HELD_OUT = 0.2
+_HELD_OUT = 0.2  # share of the experiments that are judged and not learnt from
 
 
 def run(quick: bool) -> Iterator[Result]:
@@ -53,6 +53,7 @@ def run(quick: bool) -> Iterator[Result]:
 
 
 def _skylake(folder: Path, quick: bool) -> Iterator[Result]:
+    """PMEvo's mapping of the published Skylake measurements against uops.info's ports."""
     case = published(folder)
     found, cpu = _inferred(case.schemes, case.measurer(), case.ports, quick)
     documented = json.loads((folder / "mapping_uops_info.json").read_text())
@@ -80,6 +81,7 @@ def _zenp(folder: Path, quick: bool) -> Iterator[Result]:
 
 
 def _zen2(data: Path, quick: bool) -> Iterator[Result]:
+    """PMEvo's mapping of the recorded Zen 2 measurements against uops.info's vector ports."""
     file = data / "zen2" / ("starter.csv" if quick else "alone_pairs_floods.csv")
     measured = [each for each in parse(file.read_bytes(), file.name, AnyNames()).measured if each.usable]
     held = held_out_experiments((each.experiment for each in measured), _HELD_OUT, seed=0)
@@ -140,6 +142,7 @@ def _result(
     cpu: float,
     reference: float | None,
 ) -> Result:
+    """The share of schemes with exactly the documented µops, up to a renaming of ports."""
     compared = compare(found.mapping, documented)
     agreement = compared.agreement
     more = {

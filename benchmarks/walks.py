@@ -45,6 +45,7 @@ _ADD, _IMUL = "add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:RW, GPR[64]:R"
 _CSV = f'experiment,cycles\n"{_ADD}",0.25\n"{_IMUL}",1.0\n'
 _CODE = "add rax, rbx\nimul rcx, rax"
 _SCALE = Scale(2_000, 40, 5, 5, 20, 200, 50)
+"""Small: pages are opened here for what they run through, not for their times."""
 
 
 def run(quick: bool) -> Iterator[Result]:

@@ -16,7 +16,7 @@ from benchmarks._drawn_cores import zen5_like_core
 from benchmarks.any_core import Outcome, by_cegar, by_explaining, outcome_on, resumed
 from inference.isa.x86.probes import PREFERRED, PROBES
 
-SEEDS = 10
+SEEDS = 10  # of counter-example inference
 CHARACTERISED, KINDS, RIGHT = 1700, 12, 0.95
 EXPLAINED_SECONDS, CEGAR_SECONDS = 900, 180
 _EVERY = 8
@@ -52,6 +52,7 @@ def _by_counter_examples(seed: int) -> Outcome:
 
 
 def _result(outcome: Outcome) -> Result:
+    """The share of right schemes of one inference, with what it claims and how much is asked for."""
     is_explained = outcome.algorithm == "explained"
     more = {
         "seed": outcome.seed,

@@ -43,6 +43,7 @@ def main() -> int:
 
 
 def _undergo(world, options: argparse.Namespace) -> int:  # type: ignore[no-untyped-def]
+    """Disturb runs of the chosen kinds, and print one JSON object per kind and a summary; the exit status."""
     from benchmarks._chaos.chaos_run import ChaosRun, prepared
     from benchmarks._chaos.kinds import FIRST_KINDS
 
@@ -53,25 +54,27 @@ def _undergo(world, options: argparse.Namespace) -> int:  # type: ignore[no-unty
         sys.stderr.write(f"no kind {unknown[0]!r}; there are {', '.join(kind.name for kind in kinds)}\n")
         return 2
     chosen = [kind for kind in kinds if kind.name in wanted]
-    told = ChaosRun(world, chosen, options.seed, options.kills, site_faults=not options.only_kills).undergo()
+    report = ChaosRun(
+        world, chosen, options.seed, options.kills, site_faults=not options.only_kills
+    ).undergo()
     facts = {"database": options.database, "seed": options.seed}
     for kind in chosen:
         name = kind.name
-        counted = {"runs": told.runs[name], "kills": told.kills[name], "by": dict(told.kills_by[name])}
+        counted = {"runs": report.runs[name], "kills": report.kills[name], "by": dict(report.kills_by[name])}
         print(json.dumps({"kind": name, **counted, **facts}), flush=True)
     summary = {
-        "runs": told.runs.total(),
-        "kills": told.kills.total(),
-        "disturbances": dict(told.disturbances),
-        "violations": told.violations,
-        "broken": [[each.number, each.run, each.sort] for each in told.broken],
+        "runs": report.runs.total(),
+        "kills": report.kills.total(),
+        "disturbances": dict(report.disturbances),
+        "violations": report.violations,
+        "broken": [[violation.number, violation.run, violation.sort] for violation in report.broken],
         "sabotaged": world.sabotaged(),
-        "seconds": round(told.seconds, 1),
+        "seconds": round(report.seconds, 1),
         "lacks": world.lacks,
         "tracebacks": world.complaints(),
     }
     print(json.dumps({**summary, **facts}), flush=True)
-    return EXIT_VIOLATED if told.violations else 0
+    return EXIT_VIOLATED if report.violations else 0
 
 
 if __name__ == "__main__":

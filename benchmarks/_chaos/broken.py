@@ -39,7 +39,7 @@ SORTS = {
 }
 """What the checks must call each."""
 
-_FIRST_LEASE = 1
+_FIRST_LEASE = 1  # token of a run's first attempt; a higher one means that the run was resumed
 
 
 class Sabotage(AppConfig):
@@ -74,6 +74,7 @@ def _break_remembering(change: Callable[[RunMeasurements, Sequence[Measured]], S
 
 
 def _lose() -> None:
+    """Mark the first result of an attempt as known, so that it is never stored."""
     lost: set[int] = set()
 
     def without_first(self: RunMeasurements, results: Sequence[Measured]) -> Sequence[Measured]:
@@ -88,6 +89,8 @@ def _lose() -> None:
 
 
 def _differ() -> None:
+    """Store cycles that are 1 % more than measured."""
+
     def one_percent_more(self: RunMeasurements, results: Sequence[Measured]) -> Sequence[Measured]:
         if not any(self._is_new(result) for result in results):
             return results
@@ -101,6 +104,7 @@ def _differ() -> None:
 
 
 def _double() -> None:
+    """Store each measurement of a resumed run twice."""
     from inference.runs import measurements
 
     module: Any = measurements
@@ -117,6 +121,7 @@ def _double() -> None:
 
 
 def _skip() -> None:
+    """Leave out one number of the journal of each resumed run."""
     from django.db.models import F
 
     from inference.models import Run
@@ -136,6 +141,7 @@ def _skip() -> None:
 
 
 def _retell() -> None:
+    """Let events of a resumed run into the journal that it has already."""
     from inference.runs import reporter
 
     is_repeated = reporter.JournalReporter._is_repeated

@@ -24,20 +24,20 @@ from inference.models import Run
 MAX_CLAIMS = 3
 """A run that is claimed oftener without getting on is left alone: the fifth time it would be given up."""
 
-_LOOK_EVERY = 0.1
-_PAUSE_ON_SITE = (8.0, 20.0)
+_LOOK_EVERY = 0.1  # seconds between looks at what runs
+_PAUSE_ON_SITE = (8.0, 20.0)  # least and most seconds between faults of the whole site
 _LATEST, _LATEST_AGAIN = 1.0, 0.5  # share of an undisturbed run's time up to which it is struck
-_IN_FLIGHT = 2
+_IN_FLIGHT = 2  # runs of a kind at the same time
 """Unfinished runs of a kind that is still to be hit, at most: no more than the hits that it lacks."""
 
-_FAULTS_TOLD = 5
-_CALM_SECONDS = 900.0
-_SETTLE_SECONDS = 900.0
+_FAULTS_TOLD = 5  # latest faults that a violation names besides those that hit its run
+_CALM_SECONDS = 900.0  # for one undisturbed run of every kind
+_SETTLE_SECONDS = 900.0  # for runs to end once nothing disturbs them
 
 
 @dataclass
-class Told:
-    """What a run of chaos has come to."""
+class ChaosReport:
+    """What happened to the runs, by kind, and which invariants did not hold of them."""
 
     runs: Counter[str] = field(default_factory=Counter)
     kills: Counter[str] = field(default_factory=Counter)
@@ -50,7 +50,7 @@ class Told:
 
 @dataclass
 class ChaosRun:
-    """`kills`: how often each kind of run is hit at least."""
+    """Runs of `kinds` on the site of `world`, disturbed until each kind was hit `kills` times."""
 
     world: World
     kinds: Sequence[Kind]
@@ -71,9 +71,10 @@ class ChaosRun:
         self._mends: list[tuple[float, Callable[[], None]]] = []
         self._next_on_site = 0.0
         self._numbers: Counter[str] = Counter()
-        self.told = Told(kills_by={kind.name: Counter() for kind in self.kinds})
+        self.report = ChaosReport(kills_by={kind.name: Counter() for kind in self.kinds})
 
-    def undergo(self) -> Told:
+    def undergo(self) -> ChaosReport:
+        """Disturb runs until each kind was hit often enough, wait for them to end, and check them all."""
         self._calm()
         self._began = time.monotonic()
         sampling = Sampling()
@@ -85,12 +86,12 @@ class ChaosRun:
             self._settle()
         finally:
             sampling.stop()
-        self.told.seconds = time.monotonic() - self._began
+        self.report.seconds = time.monotonic() - self._began
         for run in Run.objects.filter(pk__in=self._submitted).order_by("pk"):
             self._examine(run)
             for broken in (*check_leases(run, sampling), *check_conflicts(run)):
                 self._note(run, broken)
-        return self.told
+        return self.report
 
     def _calm(self) -> None:
         """One run of each kind without a fault: how long it takes, and what comes of it."""
@@ -113,7 +114,7 @@ class ChaosRun:
 
     def _lacking(self) -> list[Kind]:
         """The kinds that have not been hit often enough."""
-        return [kind for kind in self.kinds if self.told.kills[kind.name] < self.kills]
+        return [kind for kind in self.kinds if self.report.kills[kind.name] < self.kills]
 
     def _disturb(self) -> None:
         """One look: mend, revive, submit, strike."""
@@ -138,6 +139,7 @@ class ChaosRun:
         self._strike_due([run for run in running if run.attempts <= MAX_CLAIMS], now, {"child": 1})
 
     def _strike_due(self, running: list[Run], now: float, choices: dict[str, int]) -> None:
+        """Hit the first run whose moment has come; each attempt of a run has one at random."""
         for run in running:
             kind = self._submitted[run.pk]
             key = (run.pk, run.lease_token)
@@ -145,12 +147,17 @@ class ChaosRun:
                 latest = _LATEST if run.lease_token == 1 else _LATEST_AGAIN
                 seconds = latest * self._lasts[kind.name] - _LOOK_EVERY  # at the next look it may have ended
                 self._moments[key] = now + self._dice.uniform(0.0, max(0.0, seconds))
-            if now >= self._moments[key] and self.told.kills[kind.name] < self.kills:
+            if now >= self._moments[key] and self.report.kills[kind.name] < self.kills:
                 self._moments[key] = float("inf")
                 self._strike(_drawn(self._dice, choices), run)
                 return
 
     def _strike(self, name: str, target: Run | None) -> None:
+        """Cause a fault, count it, and note what has to be mended later.
+
+        name: The fault; "child" takes its place where the target has no machine, or has just ended.
+            target: The run to hit; None for a fault of the whole site.
+        """
         struck: Struck | None = self._strikes.strike(name, target)
         if struck is None and target is not None:  # it has no machine, or has just ended
             name = "child"
@@ -164,11 +171,11 @@ class ChaosRun:
             self._mends.append((time.monotonic() + struck.after, struck.mend))
         if name in KILLS:
             for run in struck.hit:
-                self.told.kills[self._submitted[run].name] += 1
-                self.told.kills_by[self._submitted[run].name][name] += 1
+                self.report.kills[self._submitted[run].name] += 1
+                self.report.kills_by[self._submitted[run].name][name] += 1
         else:
-            self.told.disturbances[name] += 1
-        counted = " ".join(f"{kind.name} {self.told.kills[kind.name]}" for kind in self.kinds)
+            self.report.disturbances[name] += 1
+        counted = " ".join(f"{kind.name} {self.report.kills[kind.name]}" for kind in self.kinds)
         self.say(f"{self._faults[-1]}; kills: {counted}")
 
     def _running(self) -> list[Run]:
@@ -187,10 +194,10 @@ class ChaosRun:
             if state == Run.State.DONE and token == 1:  # the computer may have less to do by now
                 self._lasts[name] = min(self._lasts[name], seconds)
         for kind in self._lacking():
-            if unfinished[kind.name] < min(_IN_FLIGHT, self.kills - self.told.kills[kind.name]):
+            if unfinished[kind.name] < min(_IN_FLIGHT, self.kills - self.report.kills[kind.name]):
                 run = self._submit(kind)
                 self._submitted[run.pk] = kind
-                self.told.runs[kind.name] += 1
+                self.report.runs[kind.name] += 1
 
     def _examine_one(self) -> None:
         """Check one of the runs that have ended, if there is one."""
@@ -205,7 +212,7 @@ class ChaosRun:
         for broken in check(run, self._expected[self._submitted[run.pk].name]):
             self._note(run, broken)
         self._examined.add(run.pk)
-        self.say(f"{run.name} is {run.state}: {len(self.told.violations)} violations so far")
+        self.say(f"{run.name} is {run.state}: {len(self.report.violations)} violations so far")
 
     def _mend(self, now: float) -> None:
         due = [(moment, mend) for moment, mend in self._mends if moment <= now]
@@ -234,14 +241,14 @@ class ChaosRun:
         """A violation, with the faults that hit its run."""
         hits = [fault for fault in self._faults if run.pk in fault.hit]
         others = [fault for fault in self._faults if not fault.hit][-_FAULTS_TOLD:]
-        told = (
+        faults = (
             "; ".join(map(str, hits))
             or f"none; the last of the site: {'; '.join(map(str, others)) or 'none'}"
         )
-        self.told.broken.append(broken)
+        self.report.broken.append(broken)
         self.say(f"VIOLATED: {broken}")
-        self.told.violations.append(
-            f"{broken.run}, seed {self.seed}: {broken.text} [{broken.sort}]. Faults: {told}"
+        self.report.violations.append(
+            f"{broken.run}, seed {self.seed}: {broken.text} [{broken.sort}]. Faults: {faults}"
         )
 
 

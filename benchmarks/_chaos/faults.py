@@ -36,9 +36,11 @@ from tests.launched import descendants
 
 KILLS = frozenset(("child", "worker", "agent", "web", "connections"))
 
-_MOMENT = (0.5, 2.0)
+_MOMENT = (0.5, 2.0)  # least and most seconds until a fault is mended
 _FREEZE_SECONDS = LEASE_TIME.total_seconds() + GRACE_PERIOD + 2.0
-_JUMPS = (-3600.0, -30.0, 30.0, 3600.0)
+"""Long enough for the frozen process to lose its lease."""
+
+_JUMPS = (-3600.0, -30.0, 30.0, 3600.0)  # seconds by which the clock is set
 _DELIVERED = ""
 
 
@@ -117,6 +119,7 @@ class Strikes:
         return Struck([run.pk for run in self.running if machine_id_of(run.config) == measured_on], name)
 
     def _web(self, target: Run) -> Struck | None:
+        """Kill the web process, alone or with its supervisor: that hits all runs that measure."""
         if machine_id_of(target.config) is None:
             return None
         part = self.world.web
@@ -156,8 +159,8 @@ class Strikes:
             return Struck(detail=f"cut to {name}")
         plans = [self.dice.choices([_DELIVERED, LOSE, DOUBLE, SWAP], k=3) for _ in range(2)]
         self.world.message_faults.plan(self.world.tokens[name], *plans)
-        told = "/".join(",".join(deed or "ok" for deed in plan) for plan in plans)
-        return Struck(detail=f"{name}: {told}")
+        deeds = "/".join(",".join(deed or "ok" for deed in plan) for plan in plans)
+        return Struck(detail=f"{name}: {deeds}")
 
     def _disk(self, target: None) -> Struck | None:
         disk = self.world.disk

@@ -83,6 +83,7 @@ def check_conflicts(run: Run) -> list[Broken]:
 
 
 def _conflicts(row: PortMapping) -> Iterator[str]:
+    """What the stored conflicts of a mapping lack or have too much, compared with its neighbours' µops."""
     results = list(PortMapping.objects.filter(machine=row.machine, origin=row.origin).order_by("pk"))
     place = results.index(row)
     neighbours = results[max(0, place - MAX_COMPARED_RESULTS) : place + MAX_COMPARED_RESULTS + 1]

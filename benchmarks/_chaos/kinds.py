@@ -50,7 +50,7 @@ _EXACT = tuple(USAGE)[2:9:3]  # one µop each
 _BLOCKS = ("4801d8", "480fafc3", "4801d8480fafc3", "488b07", "4803074801d8", "480fbcc3", "f3480fb8c3")
 _SEARCHED = '"GPR[64]" -width:128 -width:256'
 _HASTY = {"batch": 20, "samples": 20, "first_look": 10, "confirming": 20, "orders": 1, "longest": 3}
-_ROWS = 3000
+_ROWS = 3000  # measurements in the recorded set, and in the uploaded file
 
 
 TRUTH = mapping_by_ports(PORTS, USAGE, R_MAX)
@@ -113,6 +113,7 @@ class Questions:
         return {**asked, "source": self._machine(number)}
 
     def _pmevo(self, number: int) -> Json:
+        """An evolution on one of the machines, short enough to be repeated hundreds of times."""
         settings = {"search": "evolution", "population": 60, "max_generations": 8, "threads": 1}
         asked = {
             "algorithm": "pmevo",

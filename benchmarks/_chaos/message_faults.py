@@ -23,8 +23,8 @@ LOSE, DOUBLE, SWAP = "lose", "double", "swap"
 GREETINGS = ("hello", "welcome", "refused")
 """Not meddled with: without them there is no conversation yet, and whoever waits for them tries again."""
 
-_OVERTAKEN_SECONDS = 1.0
-_START_SECONDS = 30.0
+_OVERTAKEN_SECONDS = 1.0  # that a message waits so that the next one overtakes it
+_START_SECONDS = 30.0  # until the relay listens, or its thread has ended
 _TRY_AGAIN = 1013  # the close code for a server that is not there at the moment
 
 Send = Callable[[str], Awaitable[None]]
@@ -124,6 +124,7 @@ class FaultyMessages:
             await self._stopping.wait()
 
     async def _relay(self, agent: ServerConnection) -> None:
+        """Carry messages between an agent and the site, with the faults planned for it, until one closes."""
         assert agent.request is not None
         token = agent.request.headers.get("Authorization", "")
         headers = {"Authorization": token}

@@ -20,8 +20,8 @@ WORKERS = 2
 JOBS = 2
 """Inferences that each worker does at a time; measuring and short runs have slots beside them."""
 
-_PREPARE_SECONDS = 600.0
-_DISK_MEGABYTES = 192
+_PREPARE_SECONDS = 600.0  # until the site serves on an empty database
+_DISK_MEGABYTES = 192  # small enough to be filled at once
 
 
 @contextmanager
@@ -111,6 +111,7 @@ def _set_up_django(variables: dict[str, str]) -> None:
 
 
 def _end(world: World, logs: Path | None) -> None:
+    """Kill all parts of a site and keep what they have written, in `logs` if given."""
     from django.db import connections
 
     connections.close_all()

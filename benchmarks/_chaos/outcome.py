@@ -123,6 +123,7 @@ def _is_owned(relation: Any) -> bool:
 
 
 def _told(row: Model, above: set[type[Model]]) -> Json:
+    """A row as {field: value}, with what belongs to it, without ids, times and rows `above` it."""
     facts: Json = {}
     for field in row._meta.concrete_fields:
         if field.primary_key or field.name in VOLATILE or isinstance(field, models.DateTimeField):

@@ -10,7 +10,7 @@ from django.db import Error, connection
 
 from inference.models import Run
 
-EVERY = 0.1
+EVERY = 0.1  # seconds between looks
 
 
 @dataclass
@@ -34,6 +34,7 @@ class Sampling:
         self._thread.join()
 
     def _look(self) -> None:
+        """Note every run's lease again and again, until it is stopped."""
         while not self._over.wait(EVERY):
             try:
                 rows = Run.objects.values_list("pk", "lease_token", "next_seq", "state", "worker")

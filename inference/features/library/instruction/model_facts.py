@@ -76,9 +76,13 @@ def _latency(model: CoreModel, text: str) -> FormLatency | None:
     for ends, cycles in latencies.items():
         is_bound = bases.get(ends) == AT_MOST_BASIS
         values = [
-            {"immediate": immediate, "told": f"immediate {immediate}", **_times(others[ends], is_bound)}
-            for immediate, others in sorted(by_immediate.items())
-            if ends in others
+            {
+                "immediate": immediate,
+                "told": f"immediate {immediate}",
+                **_times(latencies_with[ends], is_bound),
+            }
+            for immediate, latencies_with in sorted(by_immediate.items())
+            if ends in latencies_with
         ]
         why = bases.get(ends, "")
         pairs.append(

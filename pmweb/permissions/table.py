@@ -157,7 +157,10 @@ RULES: tuple[tuple[Rule, str], ...] = (
     (button(), "upload-discard upload-import-all upload-read measure-this-computer find-ports"),
     (button(), "mapping-classes-measure mapping-doubts-measure mapping-evaluate scheme-again"),
     (button(), "latency-set-again front-end-measure resource-mapping-evaluate"),
-    (button(), "run-action run-without front-pick loop-measure loop-alignment-measure loop-complete loop-tools-ask"),
+    (
+        button(),
+        "run-action run-without front-pick loop-measure loop-alignment-measure loop-complete loop-tools-ask",
+    ),
     (button(), "block-set-paste block-set-compare block-set-cover block-set-explain"),
     (button(), "campaign-overlap campaign-coverage campaign-families family-measure discovery-again"),
     (form(), "upload upload-preview upload-run upload-core-model anica-import anica-loops block-set-upload"),

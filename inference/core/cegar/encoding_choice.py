@@ -40,13 +40,13 @@ def _choose_encoding(
     Port sets are listed where that is the quicker way (`FactTable.suits`); with one µop per scheme, a second
     mapping shows in unions of port sets alone (`UnionQuestion`).
     """
-    # Imported here because all of these load z3, which takes a second.
-    from inference.core.cegar.closed_form import ClosedForm
-    from inference.core.cegar.fact_question import FactQuestion
-    from inference.core.cegar.fact_table import FactTable
-    from inference.core.cegar.formula import Formula
-    from inference.core.cegar.table_question import TableQuestion
-    from inference.core.cegar.union_question import UnionQuestion
+    # z3 takes a second to load.
+    from inference.core.cegar.closed_form import ClosedForm  # loads z3
+    from inference.core.cegar.fact_question import FactQuestion  # loads z3
+    from inference.core.cegar.fact_table import FactTable  # loads z3
+    from inference.core.cegar.formula import Formula  # loads z3
+    from inference.core.cegar.table_question import TableQuestion  # loads z3
+    from inference.core.cegar.union_question import UnionQuestion  # loads z3
 
     formula = Formula(shape, seed, limit, pulse)
     if not shape.is_two_level and FactTable.suits(shape):

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.learning.core_model.home import MEASURABLE_PARTS
+from inference.features.learning.core_model.missing import MEASURABLE_PARTS
 from inference.features.learning.core_model.storing import store_document, store_parts
 from inference.features.library.gallery.query import recorded_cores
 from inference.formats.core_model_json import read_core_model

@@ -18,7 +18,8 @@ from inference.features.learning.core_model.comparison import (
     core_label,
     other_core,
 )
-from inference.features.learning.core_model.home import contradictions, limits_of, missing_of
+from inference.features.learning.core_model.home import contradictions, limits_of
+from inference.features.learning.core_model.missing import missing_of
 from inference.features.learning.core_model.query import (
     COLUMNS,
     compared_core,

@@ -18,12 +18,14 @@ from django.views.decorators.http import require_POST
 from inference.core.core_model import CoreOverview, UnitKind, kind_competition
 from inference.features.learning.core_model.comparison import core_choices, core_label
 from inference.features.learning.core_model.home import (
-    MEASURABLE_PARTS,
     competition_sentences,
     competition_table,
     contradictions,
     home_sections,
     limits_of,
+)
+from inference.features.learning.core_model.missing import (
+    MEASURABLE_PARTS,
     missing_of,
     newest_part,
     start_config,

@@ -85,8 +85,8 @@ class RecordedFigure:
         number = (
             f"{self.items:,}" if self.predicted == self.items else f"{self.predicted:,} of {self.items:,}"
         )
-        others = "; ".join(f"{name}: {mape:.1f} %" for name, mape in self.compared.items())
-        return f"mean error {self.mape:.1f} % on {number} {self.on}{f' ({others})' if others else ''}"
+        tools = "; ".join(f"{name}: {mape:.1f} %" for name, mape in self.compared.items())
+        return f"mean error {self.mape:.1f} % on {number} {self.on}{f' ({tools})' if tools else ''}"
 
     @property
     def judgement(self) -> AccuracyJudgement:

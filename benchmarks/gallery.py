@@ -29,7 +29,13 @@ from benchmarks import Result
 from benchmarks._measured import cost_of
 from benchmarks._published_data import block_rows, published, zen5_core, zen5_results
 from benchmarks._silent import Silent
-from benchmarks.recorded_blocks import equivalent_schemes, explained_mapping, numbers, predicted
+from benchmarks.recorded_blocks import (
+    completed,
+    equivalent_schemes,
+    explained_mapping,
+    numbers,
+    predicted,
+)
 from benchmarks.scheduler import SECONDS
 from benchmarks.starter_ports import recorded
 from inference.core.core_model import CoreModel
@@ -46,6 +52,7 @@ from inference.core.metrics import score
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings
 from inference.core.pmevo import infer as evolve
 from inference.core.sampling import held_out_experiments
+from inference.core.simulation.inferring import is_explained
 from inference.core.simulation.steady_state import compile_simulation
 from inference.core.tables import ExperimentTable, Floats
 from inference.core.waste import WasteSource
@@ -156,14 +163,11 @@ def made_zen2(effort: PMEvoSettings) -> MadeCore:
 
 def made_skylake(effort: PMEvoSettings) -> MadeCore:
     """Ports alone, called as uops.info calls those that match best."""
-    folder = published("pmevo/SKL")
+    folder, file = published("pmevo/SKL"), "varying_length/len_{:02}.json"
     names = SchemeNames(scheme.text for scheme in x86.schemes())
     train = [
-        result
-        for length in range(1, 5)
-        for result in _published_mixes(folder / "varying_length" / f"len_{length:02}.json", names)
+        result for length in range(1, 5) for result in _published_mixes(folder / file.format(length), names)
     ]
-    judging = _published_mixes(folder / "varying_length" / "len_05.json", names)
     schemes = _schemes_of(train)
     problem = PMEvoProblem(
         schemes,
@@ -172,12 +176,21 @@ def made_skylake(effort: PMEvoSettings) -> MadeCore:
         domains=single_domains(schemes),
     )
     cost = cost_of(lambda: evolve(problem, RecordedMeasurer(train), Silent(), 0).mapping)
+    documented = _published_mapping(folder / "mapping_uops_info.json", names)
     others = {
-        f"{name}'s mapping": _published_mapping(folder / file, names)
-        for name, file in (("uops.info", "mapping_uops_info.json"), ("PMEvo", "mapping_pmevo.json"))
+        "uops.info": documented,
+        "uops.info, 4 instructions per cycle": replace(documented, r_max=4.0),
+        "PMEvo as published": _published_mapping(folder / "mapping_pmevo.json", names),
     }
-    mapping = best_renaming(others["uops.info's mapping"], cost.value).apply(cost.value)
-    figure = _figure_of_mixes(mapping, judging, others)
+    mapping = best_renaming(documented, cost.value).apply(cost.value)
+    hidden = sum(not uops for uops in mapping.usage.values())
+    figures = (
+        replace(
+            _figure_of_mixes(mapping, _published_mixes(folder / file.format(length), names), others),
+            on=f"published mixes of {length} schemes",
+        )
+        for length in (5, 15)
+    )
     core = RecordedCore(
         slug="skylake",
         name="Inferred Skylake",
@@ -185,7 +198,9 @@ def made_skylake(effort: PMEvoSettings) -> MadeCore:
         processor="Intel Core i7-6700",
         recorded=date(2020, 6, 15),
         measured=f"PMEvo's authors: {len(train):,} mixes of one to four of {len(schemes)} schemes",
-        figures=(replace(figure, on="published mixes"),),
+        figures=tuple(figures),
+        lacks="usual integer forms such as `add r64, r64`, which the published set does not have; "
+        f"ports of {hidden} schemes that always fit beside four instructions per cycle",
         sources=(
             PartSource(
                 "ports and slots",
@@ -195,7 +210,7 @@ def made_skylake(effort: PMEvoSettings) -> MadeCore:
             ),
         ),
     )
-    return MadeCore(core, CoreModel(mapping), cost.cpu)
+    return MadeCore(core, CoreModel(completed(mapping)), cost.cpu)
 
 
 @dataclass(frozen=True)
@@ -262,9 +277,9 @@ class FoundScheduler:
 def _with_scheduler(
     model: CoreModel, train: Sequence[Measured]
 ) -> tuple[FoundScheduler, tuple[RecordedFigure, ...]]:
-    """The scheduler that recorded mixes show, if it brings the blocks no further off, and their figures.
+    """The scheduler that recorded mixes show, if it explains loops clearly, and the figures of blocks.
 
-    Of blocks with dependences nothing was recorded to judge it by: real blocks do.
+    Of the code with dependences by which a profile judges a scheduler nothing was recorded: real blocks do.
     """
     usage = {} if model.mapping is None else model.mapping.usage
     cycles = {result.experiment: result.cycles for result in train if result.cycles}
@@ -280,12 +295,11 @@ def _with_scheduler(
     if finding.scheduler is None:
         return FoundScheduler(None, "none explains the recorded mixes better than ports and slots"), without
     figures = tuple(_figures_of_blocks(replace(model, scheduler=finding.scheduler)))
-    if sum(figure.mape for figure in figures) > sum(figure.mape for figure in without):
-        worse = ", ".join(
-            f"{new.mape} % instead of {old.mape} %" for new, old in zip(figures, without, strict=True)
-        )
-        return FoundScheduler(None, f"none: the best one of mixes is farther off on blocks, {worse}"), without
-    text = f"inferred from {len(bodies)} recorded mixes: {100 * (finding.error or 0):.1f} % off on others"
+    old, new = without[-1].mape, figures[-1].mape
+    if not is_explained(new / 100, old / 100):
+        text = f"none: the best one of {len(bodies)} mixes explains too little of loops, {old} → {new} % off"
+        return FoundScheduler(None, text), without
+    text = f"inferred from {len(bodies)} recorded mixes; without it, loops are {old} % off"
     return FoundScheduler(finding.scheduler, text), figures
 
 
@@ -318,7 +332,7 @@ def _figure_of_mixes(
     errors = np.abs(cycles[known] / measured[known] - 1)
     compared = {name: _cycles(other, results)[known] for name, other in (others or {}).items()}
     return RecordedFigure(
-        "held-out mixes",
+        "held-out mixes of the starter set",
         len(results),
         int(known.sum()),
         round(scores.mape or 0.0, 2),

@@ -187,8 +187,8 @@ def _head(plain: str) -> tuple[str, str]:
     return " ".join((*prefixes, words[count])), " ".join(words[count + 1 :])
 
 
-_COMMA_OUTSIDE = re.compile(r",(?![^\[]*\])")
-"""A comma that is not in brackets; each looks ahead over at most `MAX_NAME` characters."""
+_COMMA_OUTSIDE = re.compile(r",(?![^\[]*\])")  # bounded: a scheme's name has at most 500 characters
+"""A comma that is not in brackets."""
 
 
 def _read_text(head: str, operand_text: str) -> SchemeNameParts | None:
@@ -246,7 +246,7 @@ _PMEVO_TERMS = {
     "((imm:8))": "D8",
     "((mimm:16))": "D",
 }
-_PMEVO_COMMA = re.compile(r",_(?![^\[]*\])")
+_PMEVO_COMMA = re.compile(r",_(?![^\[]*\])")  # bounded: a scheme's name has at most 500 characters
 """Like `_COMMA_OUTSIDE`; PMEvo writes an underscore for a blank."""
 
 _VECTOR = {"64": "mm", "128": "xmm", "256": "ymm", "512": "zmm"}

@@ -199,7 +199,9 @@ def verdict(judged: object, noun: str = "experiments", *, brief: bool = True) ->
     return {"judgement": judgement, "brief": brief}
 
 
-_INSTALLING = re.compile(r"\b(?:(?:apt|pipx|pip) install|git clone|make) .+?(?=,? or |, |; |\)|$)")
+_INSTALLING = re.compile(  # bounded: a sentence of this program about a tool
+    r"\b(?:(?:apt|pipx|pip) install|git clone|make) .+?(?=,? or |, |; |\)|$)"
+)
 
 
 @register.inclusion_tag("partials/missing.html")

@@ -218,7 +218,7 @@ class Block:
 
 _DUMP = re.compile(r"([0-9a-f]{6,16})((?: {1,2}[0-9a-f]{2})+)\s*(?:\|(.*)\|)?", re.IGNORECASE)
 """A line of `hexdump -C`, or of `od -t x1`, which has no characters behind its bytes."""
-_XXD = re.compile(r"([0-9a-f]{6,16}):((?: [0-9a-f]{2}(?:[0-9a-f]{2})?)+)  ?(.*)", re.IGNORECASE)
+_XXD = re.compile(r"([0-9a-f]{6,16}):((?: [0-9a-f]{2}(?:[0-9a-f]{2})?)+)  (.*)", re.IGNORECASE)
 _DUMP_END = re.compile(r"[0-9a-f]{6,16}", re.IGNORECASE)
 _REPETITION = "*"
 

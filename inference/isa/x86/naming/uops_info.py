@@ -78,7 +78,7 @@ _EXTENSION = re.compile(
     r"BASE|X64|ADX|CMOV|LZCNT|MOVBE|POPCNT|BMI[12]|F16C|FMA4?|RD(?:RAND|SEED)|SHA|AVX2?|(?:AES|GFNI|PCLMULQDQ)(?:\+AVX)?"
     r"|AVX\+GFNI|AVX_VNNI|S?SSE[\d.]*|VAES|VPCLMULQDQ"
 )
-_ODD_WIDTHS = re.compile(
+_ODD_WIDTHS = re.compile(  # bounded: a scheme of the instruction set
     r"bswap GPR\[16\].*|mov[sz]x GPR\[16\]:W, (?:GPR|MEM)\[16\].*"
     r"|v?(?:p?movmsk\w+|p?extr[^q]\w*|pinsr[^q]\w*) .*GPR\[64\].*"
 )

@@ -5,9 +5,9 @@
 - Skylake: the published mixes of five schemes, beside what uops.info's and PMEvo's published mappings make of
   them; learnt from are those of one to four.
 
-Of several searches, unseen mixes decide, as in *Profile this CPU*. With `PMWEB_GALLERY=write`, the files of
-the cores in the gallery are replaced. Published measurements stay where they are: only the mapping inferred
-from them is written. `PMWEB_GALLERY_CORES` names a few of `zen5 zen2 skylake`.
+With `PMWEB_GALLERY=write`, the files of the cores in the gallery are replaced. Published measurements stay
+where they are: only the mapping inferred from them is written. `PMWEB_GALLERY_CORES` names a few of
+`zen5 zen2 skylake`.
 
 There is no Cortex-A72: the published measurements are of single instructions, which say how many cycles each
 takes and nothing of the ports that it shares with others.
@@ -46,7 +46,7 @@ from inference.core.core_model.scheduler_inference import MeasuredBody, infer_co
 from inference.core.evaluator import PortMappingModel, predicted_cycles
 from inference.core.experiment import Experiment, Measured
 from inference.core.identity import best_renaming
-from inference.core.judging.selection import Selection, merge, select_part
+from inference.core.judging.selection import merge
 from inference.core.mapping import PortMapping, uops_of, with_sums
 from inference.core.metrics import score
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings
@@ -72,8 +72,6 @@ from inference.isa.x86.scheme_set import scheme_and_form
 from inference.measuring.recorded import RecordedMeasurer
 
 HELD_OUT = 0.2
-_EXPLAINED = "explained µops, and PMEvo where these say nothing"
-_PMEVO = "PMEvo, and explained µops of schemes that its set lacks"
 _QUICK = {"starts": 1, "perturbations": 10}
 _PLDI = "https://doi.org/10.1145/3385412.3385995"
 
@@ -116,7 +114,7 @@ def made_zen5(effort: PMEvoSettings) -> MadeCore:
     starter = zen5_results("starter.csv")
     train, held = _divided(starter, {result.experiment for result in default})
     _, source = recorded()
-    cost = cost_of(lambda: _ports(default, train, held, effort, source))
+    cost = cost_of(lambda: _ports(default, train, effort, source))
     ports = cost.value
     measured = {result.experiment: result.cycles for result in (*train, *default) if result.cycles}
     loop_code = measured_loop_code(measured, lambda experiment: loop_size(experiment.terms), ports.mapping)
@@ -133,7 +131,7 @@ def made_zen5(effort: PMEvoSettings) -> MadeCore:
         measured="pmweb: default and starter set for ports, 2,445 schemes for latencies",
         figures=(*figures, _figure_of_mixes(ports.mapping, held)),
         sources=(
-            ports.source(len(default) + len(starter)),
+            _inferred(len(default) + len(starter)),
             PartSource("latencies", "chains measured by pmweb"),
             PartSource("front end", "loops and straight code measured by pmweb"),
             PartSource("scheduler", scheduler.text),
@@ -146,7 +144,7 @@ def made_zen2(effort: PMEvoSettings) -> MadeCore:
     """Ports alone: nothing else was measured."""
     default, starter = (_zen2_results(name) for name in ("alone_pairs_floods.csv", "starter.csv"))
     train, held = _divided(starter, {result.experiment for result in default})
-    cost = cost_of(lambda: _ports(default, train, held, effort, None))
+    cost = cost_of(lambda: _ports(default, train, effort, None))
     ports = cost.value
     core = RecordedCore(
         slug="zen-2",
@@ -156,7 +154,7 @@ def made_zen2(effort: PMEvoSettings) -> MadeCore:
         recorded=date(2026, 11, 25),
         measured="pmweb: default and starter set for ports",
         figures=(_figure_of_mixes(ports.mapping, held),),
-        sources=(ports.source(len(default) + len(starter)),),
+        sources=(_inferred(len(default) + len(starter)),),
     )
     return MadeCore(core, ports.model(), cost.cpu)
 
@@ -214,8 +212,8 @@ def made_skylake(effort: PMEvoSettings) -> MadeCore:
 
 
 @dataclass(frozen=True)
-class SelectedPorts:
-    """Ports by the `search` that unseen mixes selected, with what one of the searches says beside.
+class JoinedPorts:
+    """Explained µops, and PMEvo's of schemes that these leave out.
 
     `portless`: schemes that need no port. `alone`: {scheme whose ports were not found: cycles alone}.
     """
@@ -223,11 +221,6 @@ class SelectedPorts:
     mapping: PortMapping
     portless: Sequence[str]
     alone: Mapping[str, float]
-    search: str
-
-    def source(self, experiments: int) -> PartSource:
-        text = f"{experiments:,} measurements by pmweb; inferred by {self.search}"
-        return PartSource("ports and slots", text)
 
     def model(self) -> CoreModel:
         """A core of these ports alone, with schemes that do the work of others."""
@@ -241,15 +234,12 @@ class SelectedPorts:
 
 
 def _ports(
-    default: Sequence[Measured],
-    train: Sequence[Measured],
-    held: Sequence[Measured],
-    effort: PMEvoSettings,
-    source: WasteSource | None,
-) -> SelectedPorts:
-    """Explained µops of the `default` set and PMEvo's of the mixes to `train` by, joined.
+    default: Sequence[Measured], train: Sequence[Measured], effort: PMEvoSettings, source: WasteSource | None
+) -> JoinedPorts:
+    """Explained µops of the `default` set, and PMEvo's of the mixes to `train` by.
 
-    Where both describe a scheme, it has the µops of the one that is nearer to the `held` mixes.
+    Where both describe a scheme, explained µops count: each has witnesses, while PMEvo explains what a
+    scheduler wastes by µops that do not exist.
     """
     explained, portless, alone = explained_mapping(default)
     schemes = _schemes_of(train)
@@ -257,13 +247,26 @@ def _ports(
         schemes, effort, forms=forms_among(schemes), domains=single_domains(schemes), core=source
     )
     evolved = evolve(problem, RecordedMeasurer(train), Silent(), 0).mapping
-    # Either describes what the other does not: what differs is whose µops count where both have some.
-    orders = {_EXPLAINED: (explained, evolved), _PMEVO: (evolved, explained)}
-    joined = {name: merge(explained, first, [second]) for name, (first, second) in orders.items()}
-    best = _selected({name: mapping for name, mapping in joined.items() if mapping is not None}, held)
-    mapping = joined[best.name]
+    mapping = merge(explained, explained, [_plausible(evolved)])
     assert mapping is not None, "both sets have schemes in common"
-    return SelectedPorts(mapping, portless, alone, best.name)
+    return JoinedPorts(mapping, portless, alone)
+
+
+def _plausible(mapping: PortMapping) -> PortMapping:
+    """The mapping without schemes that access no memory and have more µops than slots."""
+    usage = {
+        text: uops
+        for text, uops in mapping.usage.items()
+        if "MEM[" in text or sum(count for _, count in uops) <= mapping.slots.get(text, 1)
+    }
+    return replace(
+        mapping, usage=usage, slots={text: n for text, n in mapping.slots.items() if text in usage}
+    )
+
+
+def _inferred(experiments: int) -> PartSource:
+    text = f"{experiments:,} measurements by pmweb; explained µops, else PMEvo's"
+    return PartSource("ports and slots", text)
 
 
 @dataclass(frozen=True)
@@ -301,11 +304,6 @@ def _with_scheduler(
         return FoundScheduler(None, text), without
     text = f"inferred from {len(bodies)} recorded mixes; without it, loops are {old} % off"
     return FoundScheduler(finding.scheduler, text), figures
-
-
-def _selected(parts: Mapping[str, PortMapping], held: Sequence[Measured]) -> Selection:
-    measured = np.array([result.cycles for result in held], dtype=np.float64)
-    return select_part(measured, {name: _cycles(mapping, held) for name, mapping in parts.items()})
 
 
 def _cycles(mapping: PortMapping, results: Sequence[Measured]) -> Floats:

@@ -25,6 +25,7 @@ OWN = {
     "isa": "the instruction sets that have what the page needs",
     "scheme_filter": "a search text, which the search checks",
     "release": "the releases that are installed here",
+    "core": "the documented cores, and that it is not known",
     "against": "the sources that have answers for the items",
 }
 NO_RUN = {

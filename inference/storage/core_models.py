@@ -134,7 +134,7 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
     front_end = None
     if row.front_end is not None:
         sources["front end"] = row.front_end.name
-        front_end = _limits(row.front_end)
+        front_end = measured_limits(row.front_end)
     return CoreModel(
         mapping,
         measured.latencies,
@@ -160,10 +160,10 @@ def fused_pairs(machine: int | None) -> frozenset[str] | None:
     `machine`: its id, or None.
     """
     row = MeasuredFrontEnd.objects.filter(machine=machine).first() if machine is not None else None
-    return None if row is None else _limits(row).fused
+    return None if row is None else measured_limits(row).fused
 
 
-def _limits(row: MeasuredFrontEnd) -> FrontEndLimits:
+def measured_limits(row: MeasuredFrontEnd) -> FrontEndLimits:
     return front_end_limits(read_front_end(settled_readings(row)))
 
 

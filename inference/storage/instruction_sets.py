@@ -53,11 +53,15 @@ def core_of(machine: Machine) -> Microarchitecture | None:
     return code_target(machine.isa.name).schemes.core_of(machine.facts)
 
 
-def core_name(row: ExperimentSet | PortMapping | ResourceMapping) -> str:
-    """The core that a set or mapping is of: that of its machine, else as its import states; "" if unknown."""
-    if row.machine is not None:
-        core = core_of(row.machine)
+def core_name(row: Machine | ExperimentSet | PortMapping | ResourceMapping) -> str:
+    """The core of a machine; of a set or mapping that of its machine, else as its import states; "" if
+    unknown.
+    """
+    if isinstance(row, Machine):
+        core = core_of(row)
         return "" if core is None else core.name
+    if row.machine is not None:
+        return core_name(row.machine)
     if isinstance(row, ExperimentSet):
         return str(row.making.get(CORE, ""))
     # Lists defer the report, which is large, and select this part of it.

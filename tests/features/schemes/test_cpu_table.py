@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.core.mapping import PortMapping as Value
-from inference.features.library.instruction import cpu_values
+from inference.features.library.instruction import cpus
 from inference.isa.x86.scheme_set import schemes_of
 from inference.models import ISA, LatencySet, Machine, PortMapping, SchemeLatencies, StoredCoreModel
 from inference.storage.instruction_sets import store_isa
@@ -28,7 +28,7 @@ def isa(db: None) -> ISA:
 @pytest.fixture
 def lab(isa: ISA, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """A computer that knows two schemes, beside an imported mapping; without the gallery."""
-    monkeypatch.setattr(cpu_values, "recorded_cores", tuple)
+    monkeypatch.setattr(cpus, "recorded_cores", tuple)
     machine = Machine.objects.create(name="lab", kind="agent", isa=isa, local=True, facts={})
     value = Value(ports=("0", "1", "5"), usage={ADD: ((0b011, 1),), IMUL: ((0b100, 1),)})
     mapping = store_mapping("ports", isa, value, origin=PortMapping.Origin.RUN, machine=machine)

@@ -15,8 +15,14 @@ from inference.core.core_model import CoreModel
 from inference.core.experiment import Experiment
 from inference.core.mapping import Uops, ports_in
 from inference.core.throughput import inverse_throughput
-from inference.features.library.gallery.query import recorded_core, recorded_cores
-from inference.features.library.instruction.cpus import RECORDED, Cpu, document_model, labelled_cpus
+from inference.features.library.gallery.query import recorded_core
+from inference.features.library.instruction.cpus import (
+    Cpu,
+    document_cpus,
+    document_model,
+    labelled_cpus,
+    machine_core_models,
+)
 from inference.models import (
     ISA,
     LatencySet,
@@ -27,7 +33,7 @@ from inference.models import (
     StoredCoreModel,
 )
 from inference.storage.core_models import core_model_of
-from inference.storage.instruction_sets import core_of
+from inference.storage.instruction_sets import core_name
 from inference.web.validation import RequestError
 
 MAX_TABLE_CPUS = 4
@@ -74,37 +80,20 @@ class CpuColumn:
 
 def table_cpus(isa: ISA) -> list[Cpu]:
     """All known CPUs: this computer first, other machines, recorded cores, imported models and mappings."""
-    core_models = StoredCoreModel.objects.filter(isa=isa).select_related("mapping").defer("mapping__report")
-    newest: dict[int, StoredCoreModel] = {}
-    documents = []
-    for row in core_models.order_by("-pk"):
-        if row.document is not None:
-            documents.append(row)
-        elif row.machine_id is not None:
-            newest.setdefault(row.machine_id, row)
+    newest = machine_core_models(isa)
     cpus = []
     machines = Machine.objects.filter(isa=isa).exclude(mappings=None, latency_sets=None)
     for machine in machines.select_related("isa").distinct():
-        core = core_of(machine)
         core_model = newest.get(machine.pk)
         own = machine.mappings.exclude(origin=PortMapping.Origin.IMPORT).order_by("-pk")
         mapping = own.first() if core_model is None else core_model.mapping
-        name = "" if core is None else core.name
+        name = core_name(machine)
         cpus.append(Cpu(f"m{machine.pk}", machine.name, name, machine, mapping, 0, core_model=core_model))
     cpus.sort(key=lambda cpu: (cpu.machine is None or not cpu.machine.local, cpu.core_model is None))
-    stored = {row.name for row in documents}
-    recorded = (row for row in recorded_cores() if row.isa == isa.name and row.name not in stored)
-    cpus += [_document(f"{RECORDED}{row.slug}", row.row) for row in recorded]
-    cpus += [_document(f"c{row.pk}", row) for row in documents]
+    cpus += sorted(document_cpus(isa), key=lambda cpu: not cpu.is_recorded)
     imported = PortMapping.objects.filter(isa=isa, origin=PortMapping.Origin.IMPORT).defer("report")
     cpus += [Cpu(f"p{row.pk}", row.name, "", None, row, 0) for row in imported.order_by("-pk")]
     return cpus
-
-
-def _document(key: str, row: StoredCoreModel) -> Cpu:
-    recorded = recorded_core(row.name)
-    name, core = (row.name, "") if recorded is None else (recorded.label, recorded.core)
-    return Cpu(key, name, core, None, None, 0, core_model=row, document="")
 
 
 def chosen_cpus(cpus: Sequence[Cpu], keys: Sequence[str]) -> list[Cpu]:

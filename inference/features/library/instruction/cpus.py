@@ -14,7 +14,7 @@ from inference.features.library.gallery.query import RecordedCore, recorded_core
 from inference.features.library.instruction.evidence import FormEvidence
 from inference.models import ISA, InstructionScheme, Machine, PortMapping, StoredCoreModel
 from inference.storage.core_models import core_model_of, mapping_port_labels, port_labels
-from inference.storage.instruction_sets import core_of
+from inference.storage.instruction_sets import core_name
 from inference.storage.result_names import machine_label
 
 RECORDED = "r-"
@@ -84,23 +84,20 @@ def cpus_with_facts(isa: ISA, values: Mapping[PortMapping, Value], evidence: For
         else:
             by_machine[row.machine_id].append(row)
     cpus = []
-    core_models = StoredCoreModel.objects.filter(isa=isa, document__isnull=True).defer("document")
-    of_machine = {row.machine_id: row for row in core_models.order_by("pk")}
+    of_machine = machine_core_models(isa)
     of_cores = {row.mapping_id for row in of_machine.values()}
     machine_ids = set(by_machine) | evidence.machines
     for machine in Machine.objects.filter(pk__in=machine_ids, isa=isa).select_related("isa"):
         rows = by_machine.get(machine.pk, [])
         best = max(rows, key=lambda row: (len(values[row].usage), row.pk in of_cores, row.pk), default=None)
         described = 0 if best is None else len(values[best].usage)
-        core = core_of(machine)
-        name = "" if core is None else core.name
+        name = core_name(machine)
         forms = max(described, evidence.forms_on(machine.pk))
         core_model = of_machine.get(machine.pk)
         cpus.append(Cpu(f"m{machine.pk}", machine.name, name, machine, best, forms, core_model=core_model))
     cpus.sort(key=lambda cpu: (cpu.mapping is None, -cpu.forms, cpu.key))
     for row in unbound:
-        core = None if row.machine is None else core_of(row.machine)
-        name = "" if core is None else core.name
+        name = "" if row.machine is None else core_name(row.machine)
         cpus.append(Cpu(f"p{row.pk}", row.name, name, None, row, len(values[row].usage)))
     return [_with_related(cpu, cpus, by_machine) for cpu in cpus]
 
@@ -113,30 +110,42 @@ def _with_related(cpu: Cpu, cpus: Sequence[Cpu], by_machine: Mapping[int, Sequen
     return replace(cpu, other_mappings=tuple(other_rows))
 
 
+def machine_core_models(isa: ISA) -> dict[int | None, StoredCoreModel]:
+    """{machine: its newest core model} (one query)."""
+    rows = StoredCoreModel.objects.filter(isa=isa, document__isnull=True).select_related("mapping")
+    return {row.machine_id: row for row in rows.defer("document", "mapping__report").order_by("pk")}
+
+
 def documents_with_facts(isa: ISA, schemes: Sequence[InstructionScheme]) -> list[Cpu]:
-    """The core models that are documents and describe any of the forms: imported ones, then recorded ones."""
+    """The core models that are documents and describe any of the forms."""
+    texts = {scheme.text for scheme in schemes}
+    return [cpu for cpu in document_cpus(isa) if not texts.isdisjoint(_described(cpu))]
+
+
+def _described(cpu: Cpu) -> set[str]:
+    """The schemes that a document describes."""
+    assert cpu.core_model is not None, "it is the document"
+    model = document_model(cpu.core_model)
+    usage = {} if model.mapping is None else model.mapping.usage
+    return {*usage, *model.latencies, *model.alone}
+
+
+def document_cpus(isa: ISA) -> list[Cpu]:
+    """The core models that are documents: imported ones, newest first, then recorded ones."""
     rows = StoredCoreModel.objects.filter(isa=isa, document__isnull=False).order_by("-pk")
     known = {row.name for row in rows}
     recorded = [core for core in recorded_cores() if core.isa == isa.name and core.name not in known]
-    cpus = [
-        *(_document_cpu(f"c{row.pk}", row, recorded_core(row.name), schemes) for row in rows),
-        *(_document_cpu(f"{RECORDED}{core.slug}", core.row, core, schemes) for core in recorded),
+    return [
+        *(_document_cpu(f"c{row.pk}", row, recorded_core(row.name)) for row in rows),
+        *(_document_cpu(f"{RECORDED}{core.slug}", core.row, core) for core in recorded),
     ]
-    return [cpu for cpu in cpus if cpu.forms]
 
 
-def _document_cpu(
-    key: str, row: StoredCoreModel, recorded: RecordedCore | None, schemes: Sequence[InstructionScheme]
-) -> Cpu:
-    model = document_model(row)
-    usage = {} if model.mapping is None else model.mapping.usage
-    forms = sum(
-        any(scheme.text in facts for facts in (usage, model.latencies, model.alone)) for scheme in schemes
-    )
+def _document_cpu(key: str, row: StoredCoreModel, recorded: RecordedCore | None) -> Cpu:
     if recorded is None:
-        return Cpu(key, row.name, "", None, None, forms, core_model=row, document=row.note)
+        return Cpu(key, row.name, "", None, None, 0, core_model=row, document=row.note)
     document = f"{recorded.measured}; {recorded.accuracy}"
-    return Cpu(key, recorded.label, recorded.core, None, None, forms, core_model=row, document=document)
+    return Cpu(key, recorded.label, recorded.core, None, None, 0, core_model=row, document=document)
 
 
 def document_model(row: StoredCoreModel) -> CoreModel:

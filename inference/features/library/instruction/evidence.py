@@ -117,12 +117,12 @@ class FormOnCpu:
     predicted: float | None
     alone: AloneTime | None
     latency: FormLatency | None
-    verdict: Characterisation | None
-    witnesses: int
-    residual: SchemeError | None
-    evaluation: Evaluation | None
-    other_usages: Sequence[OtherUsage]
-    documents: Sequence[OtherNumber]
+    verdict: Characterisation | None = None
+    witnesses: int = 0
+    residual: SchemeError | None = None
+    evaluation: Evaluation | None = None
+    other_usages: Sequence[OtherUsage] = ()
+    documents: Sequence[OtherNumber] = ()
     grounds: ClaimEvidence = NO_EVIDENCE
     conflicts: Sequence[str] = ()
     conditions: Sequence[str] = ()
@@ -136,10 +136,6 @@ class FormOnCpu:
     def cycles(self) -> float | None:
         """Of one instance: as measured, else as predicted."""
         return self.predicted if self.alone is None else self.alone.cycles
-
-    @property
-    def uop_count(self) -> int | None:
-        return None if self.uops is None else sum(count for _, count in self.uops)
 
     @property
     def off(self) -> float | None:

@@ -52,11 +52,6 @@ def facts_from_model(model: CoreModel, scheme: InstructionScheme, core: str, doc
         else None,
         alone=alone,
         latency=latency,
-        verdict=None,
-        witnesses=0,
-        residual=None,
-        evaluation=None,
-        other_usages=(),
         documents=documents_of(core, scheme.pk, text, alone, latency),
         conditions=(
             *_model_conditions(model, scheme, latency),

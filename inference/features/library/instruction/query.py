@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from inference.core.core_model import FrontEndLimits
 from inference.core.experiment import Experiment
-from inference.core.front_end import read_front_end
 from inference.core.judging.claims import NO_EVIDENCE
 from inference.core.mapping import PortMapping as Value
 from inference.core.mapping import Uops
@@ -47,12 +45,9 @@ from inference.models import (
     MeasuredFrontEnd,
     PortMapping,
 )
-from inference.storage.core_models import (
-    front_end_limits,
-    settled_readings,
-)
+from inference.storage.core_models import measured_limits
 from inference.storage.evaluations import SchemeResidual, residuals_of
-from inference.storage.instruction_sets import core_of
+from inference.storage.instruction_sets import core_name
 from inference.storage.judging import MappingGrounds, grounds_by_mapping
 from inference.storage.mappings import load_part, load_parts
 from inference.web.api.shapes import uops_json
@@ -223,7 +218,7 @@ def _front_ends(machines: Iterable[int]) -> dict[int, FrontEndLimits]:
 
 @lru_cache(maxsize=16)
 def _limits(pk: int) -> FrontEndLimits:
-    return front_end_limits(read_front_end(settled_readings(MeasuredFrontEnd.objects.get(pk=pk))))
+    return measured_limits(MeasuredFrontEnd.objects.get(pk=pk))
 
 
 def _chosen(cpus: Sequence[Cpu], keys: Sequence[str]) -> tuple[Cpu, ...]:
@@ -310,8 +305,7 @@ def facts_about(scheme: InstructionScheme, machine: Machine | None, mapping: Por
     mappings, texts = list(values), [scheme.text]
     residuals = residuals_of([row.pk for row in mappings], texts)
     grounds = grounds_by_mapping(mappings, texts)
-    core = None if machine is None else core_of(machine)
-    cpu = Cpu("", "", "" if core is None else core.name, machine, mapping, 1)
+    cpu = Cpu("", "", "" if machine is None else core_name(machine), machine, mapping, 1)
     front_ends = _front_ends([] if machine is None else [machine.pk])
     return _CardFacts(values, evidence_about([scheme]), residuals, grounds, front_ends, {}).cell(scheme, cpu)
 
@@ -352,7 +346,7 @@ def _cell(cpu: Cpu, cell: FormOnCpu) -> Json:
     latency = cell.latency
     return {
         "cpu": cpu.key,
-        "uops": _uops(cell.uops, cpu),
+        "uops": None if cell.uops is None else uops_json(cell.uops, cpu.ports),
         "slots": cell.slots,
         "measured": None if cell.alone is None else cell.alone.cycles,
         "predicted": cell.predicted,
@@ -382,7 +376,3 @@ def _cell(cpu: Cpu, cell: FormOnCpu) -> Json:
 def _pair(pair: Json) -> Json:
     names = ("source", "destination", "least", "most", "at_most")
     return {name: pair[name] for name in names} | {"breaks": pair.get("breaks", False)}
-
-
-def _uops(uops: Uops | None, cpu: Cpu) -> list[dict[str, Any]] | None:
-    return None if uops is None else uops_json(uops, cpu.ports)

@@ -24,7 +24,7 @@ from inference.isa.microarchitecture import TOOL_NAMES
 from inference.isa.targets import DEFAULT, targets
 from inference.models import ISA, Machine, PortMapping, StoredCoreModel
 from inference.storage.core_models import port_labels
-from inference.storage.instruction_sets import core_of
+from inference.storage.instruction_sets import core_name
 
 _ASKING = re.compile(
     r"an?|are|by|can|cycles|does|do|for|how|i|instructions?|is|it|latenc(?:y|ies)|long|many|much|of|on|ports?"
@@ -218,8 +218,7 @@ def _core_models(names: frozenset[str]) -> list[StoredCoreModel]:
 
 
 def _core_name(row: StoredCoreModel) -> str:
-    core = None if row.machine is None else core_of(row.machine)
-    return row.name if core is None else core.name
+    return (row.machine and core_name(row.machine)) or row.name
 
 
 def _names_of(cpu: Cpu) -> set[str]:
@@ -229,8 +228,7 @@ def _names_of(cpu: Cpu) -> set[str]:
 def _machine_names(machine: Machine | None) -> set[str]:
     if machine is None:
         return set()
-    core = core_of(machine)
-    return {_joined(machine.name)} | (set() if core is None else {_joined(core.name)})
+    return {_joined(name) for name in (machine.name, core_name(machine)) if name}
 
 
 def _split_names(words: Sequence[str]) -> tuple[set[str], list[str]]:

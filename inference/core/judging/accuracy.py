@@ -184,13 +184,16 @@ class OtherCore:
 
 
 def accuracy_judgement(figures: AccuracyFigures, noun: str = "items") -> AccuracyJudgement:
-    """The grade of these figures: the worst that any of them allows. `noun`: the items, in the plural."""
-    mape = figures.errors.scores.mape
-    if mape is None:
+    """The grade of these figures: the worst that any of them allows, and doubtful for fewer than `MIN_ITEMS`
+    items: so few prove neither. `noun`: the items, in the plural.
+    """
+    scores = figures.errors.scores
+    if scores.mape is None:
         return AccuracyJudgement(Grade.WRONG, (f"it predicts none of the {noun} that were measured",))
-    limits = list(_limits(figures, mape, noun))
+    limits = list(_limits(figures, scores.mape, noun))
+    grade = max((grade for grade, _ in limits), key=_ORDER.index)
     return AccuracyJudgement(
-        max((grade for grade, _ in limits), key=_ORDER.index),
+        Grade.DOUBTFUL if scores.n < MIN_ITEMS else grade,
         tuple(reason for _, reason in limits if reason),
     )
 
@@ -240,11 +243,11 @@ def _limits(figures: AccuracyFigures, mape: float, noun: str) -> Iterator[tuple[
     yield grade, f"off by {mape:.1f} % on average{median}, on {scores.n:,} {noun}"
     yield Grade.GOOD, _repeat_text(repeats)
     if scores.n < MIN_ITEMS:
-        yield Grade.DOUBTFUL, f"too few {noun} to judge by: {MIN_ITEMS} are the least"
+        yield Grade.DOUBTFUL, f"too few {noun} to judge by: fewer than {MIN_ITEMS}"
     if figures.coverage < _COVERAGE[Grade.GOOD]:
         grade = next(grade for grade, least in _COVERAGE.items() if figures.coverage >= least)
         yield grade, f"{100 * figures.coverage:.0f} % of the {noun} are predicted"
-    if scores.kendall is not None:
+    if scores.kendall is not None and scores.n >= MIN_ITEMS:
         repeated = figures.repeated_kendall
         best = 1.0 if repeated is None else max(repeated, 0.0)
         grade = next(

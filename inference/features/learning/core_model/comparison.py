@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from inference.core.core_model.differences import CoreNumber, core_numbers
 from inference.core.protocols import Json
-from inference.features.learning.core_model.query import compared_core, core_models
+from inference.features.learning.core_model.query import comparable_cores, core_models
 from inference.features.library.gallery.query import recorded_core, recorded_cores
 from inference.models import StoredCoreModel
 from inference.storage.result_names import machine_label, processor_name
@@ -21,13 +21,17 @@ _COUNTED = ("ports", "slots", "instructions")
 
 @dataclass(frozen=True)
 class CoreComparison:
-    """Two core models with their numbers; `summary` names the most telling differences."""
+    """Two core models with their numbers; `summary` names the most telling differences.
+
+    `schemes`: number of those that both describe, over which kinds of instructions are compared.
+    """
 
     first: StoredCoreModel
     second: StoredCoreModel
     first_label: str
     second_label: str
     numbers: Sequence[CoreNumber]
+    schemes: int
     summary: str
 
     @property
@@ -100,8 +104,9 @@ def compare_cores(first: StoredCoreModel, second: StoredCoreModel) -> CoreCompar
     labels = processor_label(first), processor_label(second)
     if labels[0] == labels[1]:
         labels = first.name, second.name
-    numbers = core_numbers(compared_core(first), compared_core(second))
-    return CoreComparison(first, second, *labels, numbers, _summary(*labels, numbers))
+    *cores, schemes = comparable_cores(first, second)
+    numbers = core_numbers(*cores)
+    return CoreComparison(first, second, *labels, numbers, schemes, _summary(*labels, numbers))
 
 
 def _summary(first: str, second: str, numbers: Sequence[CoreNumber]) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from django.db.models import Count, QuerySet
 from django.urls import reverse
 
+from inference.core.core_model import CoreModel
 from inference.core.core_model.differences import ComparedCore
 from inference.core.protocols import Json
 from inference.features.library.gallery.query import recorded_core
@@ -115,6 +116,35 @@ def _core_of(row: StoredCoreModel) -> ComparedCore:
     model = core_model_of(row)
     has_memory = row.latencies is not None or bool(model.latencies)
     return ComparedCore(overview_of(row, model), model.memory if has_memory else None)
+
+
+def comparable_cores(
+    first: StoredCoreModel, second: StoredCoreModel
+) -> tuple[ComparedCore, ComparedCore, int]:
+    """Two cores with their kinds of instructions over the schemes that both describe, and how many these are.
+
+    A kind over all schemes of each core would differ by what was measured, not by what the cores do.
+    Latencies are those of schemes for which both have some, unless one core has none.
+    """
+    rows = [row if row._state.adding else core_models().defer(None).get(pk=row.pk) for row in (first, second)]
+    models = [core_model_of(row) for row in rows]
+    usages = [{} if model.mapping is None else model.mapping.usage for model in models]
+    schemes = sorted(usages[0].keys() & usages[1].keys())
+    timed = set(models[0].latencies.keys() & models[1].latencies.keys())
+    if not all(model.latencies for model in models):
+        timed = {scheme for model in models for scheme in model.latencies}
+    cores = [
+        replace(compared_core(row), overview=overview_of(row, _part(model, schemes, timed)))
+        for row, model in zip(rows, models, strict=True)
+    ]
+    return cores[0], cores[1], len(schemes)
+
+
+def _part(model: CoreModel, schemes: Collection[str], timed: Collection[str]) -> CoreModel:
+    """The ports of some schemes and the latencies of others."""
+    mapping = None if model.mapping is None else model.mapping.restricted(schemes)
+    latencies = {text: cycles for text, cycles in model.latencies.items() if text in timed}
+    return replace(model, mapping=mapping, latencies=latencies)
 
 
 def outcomes(runs: Sequence[Run]) -> dict[int, RunOutcome]:

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from anica_app.features.campaigns.query import discovery_row, newest
+from anica_app.features.campaigns.query import discovery_row, newest, newest_mistakes
 from inference.features.asking.loop.cpus import cpus
 from inference.features.library.mappings.query import port_mappings
 from inference.features.library.sets.query import experiment_sets
@@ -79,6 +79,7 @@ def start(request: HttpRequest) -> HttpResponse:
         "newest_discoveries": [discovery_row(row, None) for row in anica_results.discoveries],
         "checklist": _first_steps(overview),
         "door": _profile_door(overview),
+        "mistakes": None if overview.local_core is None else newest_mistakes(overview.local_core),
         "cores": cpus(),
         "newest_set": overview.sets[0].pk if overview.sets else None,
         "comparison": overview.compared,

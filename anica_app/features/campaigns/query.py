@@ -35,6 +35,7 @@ from inference.features.library.search.query import group, with_words
 from inference.formats.archived_parts import StrictJsonError, load
 from inference.models import Run, StoredCoreModel
 from inference.predictors import core_model, machine
+from inference.predictors.llvm import mca
 from inference.predictors.samples import Sample
 from inference.web.contributions import Dependent, Hit, SearchHits
 from inference.web.deleting import DELETED, count_of
@@ -145,15 +146,27 @@ def newest() -> Newest:
 MAX_OF_CPU = 3
 
 
+def newest_mistakes(row: StoredCoreModel) -> Campaign | None:
+    """The newest campaign of llvm-mca and a CPU that has discoveries (two queries)."""
+    tools = CampaignPredictor.objects.filter(predictor__kind=mca.KIND).values("campaign")
+    about = _about(row) & Q(pk__in=tools)
+    rows = campaigns().filter(about, kind=Campaign.Kind.CAMPAIGN, discovery_count__gt=0).distinct()
+    return rows.order_by("-id").first() if row.pk else None
+
+
 def campaigns_about(row: StoredCoreModel) -> list[Campaign]:
     """The newest campaigns with a CPU's machine or its core model among the predictors (two queries); [] for
     a recorded core.
     """
+    rows = campaigns().filter(_about(row), kind=Campaign.Kind.CAMPAIGN).distinct()
+    return list(rows.order_by("-id")[:MAX_OF_CPU]) if row.pk else []
+
+
+def _about(row: StoredCoreModel) -> Q:
     about = Q(predictors__kind=core_model.KIND, predictors__options__model=row.name)
     if row.machine is not None:
         about |= Q(predictors__kind=machine.KIND, predictors__options__machine=row.machine.name)
-    rows = campaigns().filter(about, kind=Campaign.Kind.CAMPAIGN).distinct()
-    return list(rows.order_by("-id")[:MAX_OF_CPU]) if row.pk else []
+    return about
 
 
 def of_campaign(row: Campaign) -> list[Dependent]:

@@ -134,12 +134,15 @@ def _summary(card: InstructionCard, form: InstructionForm) -> str:
     cycles = [(cpu, cell.cycles) for cpu, cell in cells if cell.cycles is not None]
     latencies = [(cpu, cell.latency.most) for cpu, cell in cells if cell.latency is not None]
     known = [(cpu, most) for cpu, most in latencies if most is not None]
-    return "; ".join(filter(None, (_by_core("{} cycles", cycles), _by_core("latency {}", known))))
+    total = len(cells)
+    return "; ".join(
+        filter(None, (_by_core("{} cycles", cycles, total), _by_core("latency {}", known, total)))
+    )
 
 
-def _by_core(words: str, values: Sequence[tuple[Cpu, float]]) -> str:
+def _by_core(words: str, values: Sequence[tuple[Cpu, float]], total: int) -> str:
     """The values of several CPUs, by the name of the core where all CPUs with it agree; "" for fewer than
-    two.
+    two. `total`: number of CPUs in the table, with those that lack this value.
     """
     if len(values) < 2:
         return ""
@@ -150,7 +153,7 @@ def _by_core(words: str, values: Sequence[tuple[Cpu, float]]) -> str:
             groups.append((value, [cpu]))
         else:
             near.append(cpu)
-    if len(groups) == 1:
+    if len(groups) == 1 and len(values) == total:
         return f"{words.format(f'{groups[0][0]:.2f}')} on all"
     groups_of_core = Counter(core for _, cpus in groups for core in {cpu.core for cpu in cpus})
     texts: list[str] = []

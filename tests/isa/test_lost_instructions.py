@@ -175,6 +175,15 @@ def test_gaps_and_unknown_bytes_of_a_listing_are_told():
     assert "the target of the jump in line 2 is not in the listing" in nowhere.notes
 
 
+def test_a_last_conditional_jump_without_a_target_closes_the_loop():
+    bare = read("add rax, rbx\ndec ecx\njne", 9)
+    assert [piece.block.hex for piece in bare.pieces] == [LOOP]
+    assert "jne in line 3 has no target: taken to lead to the first instruction" in bare.notes
+    with pytest.raises(BlockError, match="the target of the jump is missing") as caught:
+        read("add rax, rbx\njne\ndec ecx", 9)
+    assert caught.value.line == 2
+
+
 def test_bytes_without_text_are_an_instruction_a_line_and_broken_ones_are_joined():
     assert read_blocks("  401120:\t48 01 d8\n  401123:\tff c9\n", 9)[0].hex == "4801d8ffc9"
     broken = "  401120:\t48 b8 88 77 66 55 44 \tmovabs $0x1122334455667788,%rax\n  401127:\t33 22 11 \n"

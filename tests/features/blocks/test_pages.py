@@ -94,7 +94,7 @@ def test_decoding_many_blocks_asks_the_database_no_more(
     ("code", "said"),
     [
         ("nonsense text", "line 1, column 1: x86-64 has no instruction"),
-        ("add rax, rbx\njne", "line 2, column 1: the target of the jump is missing"),
+        ("jne\nadd rax, rbx", "line 1, column 1: the target of the jump is missing"),
         ("90" * 5000, "1 to 4,096 bytes"),
         ("add [rax], 1", "byte ptr"),
         ("", "This field is required"),

@@ -110,7 +110,8 @@ def _numbers(first: ComparedCore, second: ComparedCore) -> Iterator[CoreNumber]:
     kinds = {kind.name: kind for kind in (*a.kinds, *b.kinds)}
     for name in kinds:
         pair = _kind(a, name), _kind(b, name)
-        yield CoreNumber(name, "ports", "", *(None if kind is None else len(kind.ports) for kind in pair))
+        ports = (None if kind is None else len(kind.ports) or None for kind in pair)  # no port: none is known
+        yield CoreNumber(name, "ports", "", *ports)
         cycles = (None if kind is None else kind.cycles for kind in pair)
         yield CoreNumber(name, "quickest alone", "cycles", *cycles)
         for place, aspect in enumerate(("least latency", "largest latency")):

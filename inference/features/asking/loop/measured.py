@@ -173,19 +173,10 @@ def _pending(question: MeasuredQuestion, machine: Machine) -> list[Run]:
     return [run for run in pending.order_by("-pk") if question.code in run.config["blocks"]]
 
 
-@dataclass(frozen=True)
-class PlacedMeasurement:
-    """A measurement with the loop at a position in a cache line, None before it was measured there."""
-
-    position: int
-    measurement: LoopMeasurement | None
-
-
 def alignment_context(question: MeasuredQuestion, machine: Machine) -> Context:
     """The context of `inference/loop/alignment.html`: one copy of the loop at each of `POSITIONS`."""
     placed = [
-        PlacedMeasurement(position, _newest_of_runs(question.code, question.mode, machine, position))
-        for position in POSITIONS
+        (position, _newest_of_runs(question.code, question.mode, machine, position)) for position in POSITIONS
     ]
     runs = [run for run in _pending(question, machine) if run.config.get("offset") is not None]
     reason = _obstacle(question, machine)
@@ -193,7 +184,7 @@ def alignment_context(question: MeasuredQuestion, machine: Machine) -> Context:
         reason = f"the agent of {machine.name} is too old to place code in a cache line"
     return {
         "placed": placed,
-        "placed_verdict": alignment_verdict([entry.measurement for entry in placed]),
+        "placed_verdict": alignment_verdict([measurement for _, measurement in placed]),
         "placed_runs": runs,
         "placed_obstacle": reason,
         "machine": machine,

@@ -23,12 +23,7 @@ from inference.features.learning.core_model.missing import MissingParts
 from inference.features.learning.core_model.query import CoreModelContents
 from inference.features.learning.latencies.query import memory_sentences
 from inference.features.machines.machines.query import noise_of, readings_of, shares_of
-from inference.models import (
-    InstructionScheme,
-    Machine,
-    SchemeConflict,
-    StoredCoreModel,
-)
+from inference.models import Machine, SchemeConflict, StoredCoreModel
 from inference.storage.judging import grounds_of
 
 _DAY = timedelta(hours=24)
@@ -184,17 +179,6 @@ def _cell(pair: KindPair, labels: Mapping[str, str]) -> CompetitionCell:
 
 
 @dataclass(frozen=True)
-class Conflict:
-    """A scheme for which another result of the machine has other µops."""
-
-    scheme: InstructionScheme
-    here: str
-    there: str
-    other: str
-    url: str
-
-
-@dataclass(frozen=True)
 class Contradictions:
     """What speaks against a model.
 
@@ -202,7 +186,7 @@ class Contradictions:
     of the newest check of the port model on its machine.
     """
 
-    conflicts: tuple[Conflict, ...] = ()
+    conflicts: tuple[SchemeConflict, ...] = ()
     total: int = 0
     objections: tuple[str, ...] = ()
 
@@ -215,17 +199,9 @@ def contradictions(row: StoredCoreModel) -> Contradictions:
         return Contradictions()
     rows = SchemeConflict.objects.filter(mapping=row.mapping).select_related("scheme", "other")
     listed = rows.defer("other__report").order_by("scheme__text", "other_id")[:_MAX_CONFLICTS]
-    conflicts = tuple(
-        Conflict(conflict.scheme, conflict.here, conflict.there, conflict.other.name, _uops_url(conflict))
-        for conflict in listed
-    )
     return Contradictions(
-        conflicts, rows.values("scheme").distinct().count(), grounds_of(row.mapping, ()).objections
+        tuple(listed), rows.values("scheme").distinct().count(), grounds_of(row.mapping, ()).objections
     )
-
-
-def _uops_url(conflict: SchemeConflict) -> str:
-    return reverse("mapping", args=[conflict.other_id]) + "?tab=schemes"
 
 
 def limits_of(

@@ -277,6 +277,7 @@ DOORS: Mapping[str, set[str]] = {
         f"{ASKING}/questions/query.py",  # stored options, with one switch more
         f"{ASKING}/questions/command.py",
         f"{ASKING}/loop/measuring_pages.py",  # what is installed, for the CPU that is explained
+        f"{ASKING}/loop/tools.py",  # the same
         *(f"{JUDGING}/{name}/command.py" for name in ("accuracy_checks", "column_accuracy", "engine")),
         *(f"anica_app/features/{name}/command.py" for name in ("campaigns", "families", "matrices")),
     },

@@ -45,7 +45,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "docs/shell.md": ("unique",),
     # Ticks for what was done or seen, not for what a result is worth.
     "templates/inference/front_end/front_end.html": ("✓",),
-    "templates/inference/runs/run.html": ("✓",),
+    "templates/inference/runs/steps.html": ("✓",),
     "templates/anica/discoveries/step.html": ("✓",),
     "templates/anica/discoveries/tree.html": ("✓",),
     "docs/discoveries.md": ("✓",),

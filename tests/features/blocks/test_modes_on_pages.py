@@ -42,6 +42,7 @@ OTHER = {
     "inference/block_sets/list.html": "the word in an explanation",
     "inference/block_sets/doubts.html": "of a file that is looked at before it is imported",
     "inference/predictors/list.html": "the word in an explanation",
+    "anica/families/numbers.html": "of predictors whose names have the mode",
     "inference/questions/ask.html": "the question, whose form has the mode",
 }
 """{template, or directory: why its cycles need no mode}."""

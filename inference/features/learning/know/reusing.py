@@ -99,7 +99,8 @@ def _is_outdated(run: Run, machine: Machine) -> bool:
 def _versions_of(run: Run) -> Json:
     """Versions that executed the run; {} if its journal does not say."""
     events = run.events.filter(kind=StateChanged.kind).order_by("-seq").values_list("payload", flat=True)
-    return next((payload["versions"] for payload in events if payload.get("versions")), {})
+    versions = (StateChanged.read(payload).versions for payload in events)
+    return next((dict(found) for found in versions if found), {})
 
 
 def _is_quiet_now(machine: Machine) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -10,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 
-from inference.features.library.instruction.cpu_values import MAX_TABLE_CPUS
+from inference.features.library.instruction.cpu_values import MAX_TABLE_CPUS, CpuColumn, SchemeOnCpu
 from inference.features.library.resources.query import loads_of
 from inference.features.library.schemes.cpu_table import (
     SELECTIONS,
@@ -37,6 +38,7 @@ from inference.isa.search import SearchError
 from inference.models import ISA, InstructionScheme, PortMapping
 from inference.models.scheme_search import AVX512
 from inference.storage.instruction_sets import BYTES_AT_ONCE, load_document
+from inference.storage.judging import SchemeConflictText, conflicts_of
 from inference.web.contributions import PanelPlace, rendered_panels
 from inference.web.file_answers import file_answer
 from inference.web.listed_mappings import evaluation_url, source_label
@@ -121,9 +123,11 @@ def _table_context(request: HttpRequest, table: SchemeTable) -> dict[str, Any]:
     else:
         page = page_of(table.rows, order, SCHEME_COLUMNS, cursor)
     chosen = [column.cpu.key for column in table.columns]
+    mappings = [column.cpu.mapping.pk for column in table.columns if column.cpu.mapping is not None]
+    conflicts = conflicts_of(mappings, [row.text for row in page.rows])
     return {
         "page": page,
-        "rows": [(row, table.cells(row.text)) for row in page.rows],
+        "rows": [(row, _cells(table, row.text, conflicts)) for row in page.rows],
         "hidden": table.hidden.count(),
         "sort": "" if order.column == "fit" else str(order),
         "columns": table.columns,
@@ -136,6 +140,22 @@ def _table_context(request: HttpRequest, table: SchemeTable) -> dict[str, Any]:
         "ext": table.request.ext,
         "csv": f"{reverse('isa-csv', args=[table.isa.pk])}?{request.GET.urlencode()}",
     }
+
+
+def _cells(
+    table: SchemeTable, text: str, conflicts: Mapping[tuple[int, str], Sequence[SchemeConflictText]]
+) -> list[tuple[CpuColumn, SchemeOnCpu, list[str]]]:
+    """(column, values, what other results of the CPU say) of a scheme."""
+    return [
+        (
+            column,
+            value,
+            [conflict.words for conflict in conflicts.get((column.cpu.mapping.pk, text), ())]
+            if column.cpu.mapping is not None
+            else [],
+        )
+        for column, value in table.cells(text)
+    ]
 
 
 LARGEST = 12  # loads of a resource mapping that are listed

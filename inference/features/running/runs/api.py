@@ -128,9 +128,11 @@ class Described(Input):
     )
 
 
-class CheckedRun(Described):
+class CheckedRun(Schema):
     """A complete configuration, and how long such a run takes."""
 
+    kind: str = Field(examples=["infer"])
+    config: dict[str, Any] = Field(examples=[examples()["infer"]])
     plan: RunPlanOut
 
 

@@ -240,10 +240,9 @@ def _limits(figures: AccuracyFigures, mape: float, noun: str) -> Iterator[tuple[
         (grade for grade, (cap, times) in _MAPE.items() if mape <= max(cap, times * floor)), Grade.WRONG
     )
     median = "" if errors.median is None else f", median {errors.median:.1f} %"
-    yield grade, f"off by {mape:.1f} % on average{median}, on {scores.n:,} {noun}"
+    few = f", too few {noun} to judge by: fewer than {MIN_ITEMS}" if scores.n < MIN_ITEMS else ""
+    yield grade, f"off by {mape:.1f} % on average{median}, on {scores.n:,} {noun}{few}"
     yield Grade.GOOD, _repeat_text(repeats)
-    if scores.n < MIN_ITEMS:
-        yield Grade.DOUBTFUL, f"too few {noun} to judge by: fewer than {MIN_ITEMS}"
     if figures.coverage < _COVERAGE[Grade.GOOD]:
         grade = next(grade for grade, least in _COVERAGE.items() if figures.coverage >= least)
         yield grade, f"{100 * figures.coverage:.0f} % of the {noun} are predicted"

@@ -11,6 +11,7 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import path
 from django.utils.text import slugify
 
+from inference.core.judging.accuracy import MIN_ITEMS
 from inference.core.judging.agreement import SchemeBias
 from inference.core.judging.sheet import AnswerSheet
 from inference.core.protocols import Json
@@ -54,9 +55,18 @@ def comparisons(request: HttpRequest) -> HttpResponse:
 
 
 def _most_accurate(run: Run) -> Json | None:
-    """The name and scores of the predictor with the smallest MAPE; None without one."""
-    scores = [score for score in run.result.get("scores", ()) if score["mape"] is not None]
-    return min(scores, key=lambda score: score["mape"], default=None)
+    """The name and scores of the predictor with the smallest MAPE, of those with enough items before others;
+    None without one.
+
+    Measuring once more is no predictor: its error is the least that one can have.
+    """
+    again = ((run.result.get("check") or {}).get("again") or {}).get("name")
+    scores = [
+        score
+        for score in run.result.get("scores", ())
+        if score["mape"] is not None and score["name"] != again
+    ]
+    return min(scores, key=lambda score: (score["n"] < MIN_ITEMS, score["mape"]), default=None)
 
 
 def comparison(request: HttpRequest, pk: int) -> HttpResponse:

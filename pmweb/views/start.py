@@ -26,7 +26,7 @@ from inference.storage.instruction_sets import core_of
 from inference.web.listed_mappings import ListedMapping, listed_mappings
 
 NEWEST = 6  # rows of each list
-COMPARISONS = ("judge", "comparison")
+COMPARISONS = ("judge", "comparison", "accuracy-check")
 """Kinds of runs that compare sources."""
 
 

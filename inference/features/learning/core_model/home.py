@@ -209,7 +209,8 @@ def limits_of(
 ) -> list[tuple[str, str]]:
     """(what limits a model, key of the section about it), in a few words each."""
     limits = [(missing.recorded, "missing")] if missing.recorded else []
-    limits += [(f"{part} not measured", "missing") for part in contents.lacking]
+    named = missing.recorded.split("; ") if missing.recorded else []
+    limits += [(f"{part} not measured", "missing") for part in contents.lacking if part not in named]
     limits += [
         (f"ports of {part.lacking:,} schemes of the default set not known", "missing")
         for part in missing.parts

@@ -31,7 +31,8 @@ from inference.core.run_times import (
 from inference.isa.search import SearchError
 from inference.models import InstructionScheme, Machine, Run, RunEvent
 from inference.models.scheme_search import latency_schemes, select_schemes
-from inference.runs.kinds import RUN_KINDS, PlannedPart, machine_id_of
+from inference.runs.errors import RunsError
+from inference.runs.kinds import RUN_KINDS, PlannedPart, job, machine_id_of
 
 _HISTORY = 8
 """Number of a computer's last runs of a kind that estimates rest on."""
@@ -166,6 +167,14 @@ class TimeEstimate:
 
 
 NO_ESTIMATE = TimeEstimate(NOTHING)
+
+
+def completed(kind: str, config: Json) -> Json:
+    """A description completed with defaults, as finished runs have it, unless something prevents the run."""
+    try:
+        return job(kind).check(config)
+    except RunsError:
+        return config
 
 
 def estimate(kind: str, config: Json) -> TimeEstimate:

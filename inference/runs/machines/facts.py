@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
 from django.db.models import Q, QuerySet
 
@@ -123,39 +122,12 @@ class MeasuringPace:
 
 def measuring_pace(machine: Machine) -> MeasuringPace | None:
     """Pace of the machine's last measuring runs (one query); None without runs of enough experiments."""
-    rows = finished_runs(machine, "measure").values_list("busy_seconds", "result__experiments")
+    runs = Run.objects.filter(kind="measure", state=Run.State.DONE, config__machine=machine.pk)
+    rows = runs.order_by("-id").values_list("busy_seconds", "result__experiments")[:_RUN_WINDOW]
     paces = [
         busy / experiments for busy, experiments in rows if busy and (experiments or 0) >= _MIN_EXPERIMENTS
     ]
     return MeasuringPace(median(paces), len(paces)) if paces else None
-
-
-def finished_runs(machine: Machine, kind: str, **config: Any) -> QuerySet[Run]:
-    """The last `_RUN_WINDOW` finished runs of a kind on the machine, newest first.
-
-    `config`: values of the description that they must have.
-    """
-    conditions = {f"config__{name}": value for name, value in config.items()}
-    if kind == "infer":
-        conditions["config__source__machine"] = machine.pk
-    else:
-        conditions["config__machine"] = machine.pk
-    rows = Run.objects.filter(kind=kind, state=Run.State.DONE, **conditions)
-    return rows.order_by("-id")[:_RUN_WINDOW]
-
-
-def seconds_per_unit(machine: Machine, kind: str, result_field: str, **config: Any) -> float | None:
-    """Median seconds of work per unit, over the last finished runs; None without runs.
-
-    Args:
-        machine: That executed them.
-        kind: Of the runs.
-        result_field: The field of their results that counts the units.
-        config: Fields that their configurations must have.
-    """
-    rows = finished_runs(machine, kind, **config).values_list("busy_seconds", f"result__{result_field}")
-    shares = [busy / number for busy, number in rows if busy and number]
-    return median(shares) if shares else None
 
 
 def read_machine(field: str, pk: object, isa: str = "") -> Machine:

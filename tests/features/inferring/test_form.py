@@ -21,6 +21,7 @@ from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.request import InferConfig
 from inference.measuring.simulated import NOISE_OPTIONS
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
+from inference.runs.estimates import completed
 from inference.runs.lifecycle import submit
 from inference.runs.request import DEFAULT_SEED
 from inference.storage.rows import load_measurements, store_measurements
@@ -382,6 +383,17 @@ def test_the_estimate_reckons_with_the_pace_of_the_machine(
     assert wanted.measuring == pytest.approx((wanted.experiments + 1000) / 20)
     assert wanted.seconds > wanted.measuring
     assert "recently measured 20 experiments per second" in wanted.note
+
+
+def test_the_estimate_rests_on_earlier_runs_like_it(
+    visitor: Client, answers: dict[str, Any], machine: Machine
+):
+    asked = {**answers, "press": "estimate", "source": "machine", "machine": machine.pk}
+    config = completed("infer", visitor.post("/infer/", asked).context["estimate"].config)
+    Run.objects.create(name="earlier", kind="infer", state=Run.State.DONE, config=config, busy_seconds=40)
+    wanted = visitor.post("/infer/", asked).context["estimate"]
+    assert (wanted.seconds, wanted.note) == (40, "As the last such run on this computer took.")
+    assert wanted.measuring <= 40
 
 
 def test_a_machine_that_cannot_be_asked_is_refused_with_the_reason(

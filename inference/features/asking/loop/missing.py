@@ -94,7 +94,7 @@ def _context(row: StoredCoreModel, missing: list[MissingScheme], pending: Run | 
     measurable = [entry.scheme for entry in missing if not entry.reason][:MAX_SCHEMES]
     ids = ids_of_schemes(row.isa_id, measurable)
     reason = obstacle(row) if measurable else ""
-    seconds = 0 if row.machine is None else math.ceil(expected_seconds(row.machine, len(ids)))
+    seconds = 0 if row.machine is None else math.ceil(expected_seconds(row, [*ids.values()]))
     return {
         "missing": missing,
         "measurable": [] if reason else sorted(ids.values()),

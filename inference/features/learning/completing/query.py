@@ -15,7 +15,8 @@ from inference.features.running.runs.kind_presentation import DescriptionItem, R
 from inference.isa.microarchitecture import flags_of
 from inference.isa.targets import code_target
 from inference.models import InstructionScheme, Machine, Run, StoredCoreModel
-from inference.runs.machines.facts import estimated_seconds, obstacle_to_measuring, seconds_per_unit
+from inference.runs.estimates import estimate
+from inference.runs.machines.facts import estimated_seconds, obstacle_to_measuring
 from inference.storage.core_models import core_model_of
 from inference.storage.rows import ids_of_schemes
 from inference.web.contributions import Context
@@ -86,12 +87,15 @@ def missing_features(machine: Machine, schemes: Iterable[str]) -> Mapping[str, s
     return {text: reason for text, reason in reasons.items() if reason}
 
 
-def expected_seconds(machine: Machine, schemes: int) -> float:
-    """Seconds of a completion, by the last ones on the machine, else by its pace."""
-    rate = seconds_per_unit(machine, KIND, "schemes")
-    if rate is not None:
-        return rate * schemes
-    return estimated_seconds((_CHAINS_PER_SCHEME + _FLOODS_PER_SCHEME) * schemes + _FLOODS, machine)
+def expected_seconds(row: StoredCoreModel, schemes: Sequence[int]) -> float:
+    """Seconds of a completion of a measured core model, by the last ones on its machine, else by its pace."""
+    assert row.machine is not None, "it is measured"
+    config = {"core_model": row.pk, "machine": row.machine_id, "isa": row.isa.name, "schemes": [*schemes]}
+    time = estimate(KIND, config).time
+    if time.runs and time.total is not None:
+        return time.total.likely
+    experiments = (_CHAINS_PER_SCHEME + _FLOODS_PER_SCHEME) * len(schemes) + _FLOODS
+    return estimated_seconds(experiments, row.machine)
 
 
 def card_context(card: InstructionCard) -> Context | None:
@@ -116,14 +120,16 @@ def card_context(card: InstructionCard) -> Context | None:
         if text in lacking:
             reasons.setdefault(text, "; ".join(dict.fromkeys(by_part.values())))
     measurable = [text for text in lacking if text not in reasons][:MAX_SCHEMES]
+    ids = ids_of_schemes(row.isa_id, measurable)
     return {
         "machine": machine,
         "core_model": row,
         "lacking": lacking,
         "reasons": [(text, reason) for text, reason in reasons.items() if text in lacking],
         "measurable": measurable,
+        "ids": sorted(ids.values()),
         "obstacle": obstacle(row) if measurable else "",
-        "seconds": max(1, math.ceil(expected_seconds(machine, len(measurable)))),
+        "seconds": max(1, math.ceil(expected_seconds(row, [*ids.values()]))),
         "failure": runs[0].error.partition("\n")[0] if runs and runs[0].state == Run.State.FAILED else "",
     }
 
@@ -141,7 +147,6 @@ def start_for_card(request: HttpRequest, card: InstructionCard) -> HttpResponse:
     context = card_context(card) or {}
     if context.get("measurable"):
         row = context["core_model"]
-        ids = ids_of_schemes(row.isa_id, context["measurable"])
-        config = {"core_model": row.pk, "schemes": sorted(ids.values())}
+        config = {"core_model": row.pk, "schemes": context["ids"]}
         start_run(request, KIND, config, f"{row.name}: {card.mnemonic}")
     return redirect(request.get_full_path())

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
 from django.db.models import QuerySet
 
 from inference.core.protocols import Json
 from inference.features.learning.inferring.algorithm import setting_text
-from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.form import SETTING, InferForm
 from inference.features.learning.inferring.request import InferConfig, SimulatedSource
 from inference.features.machines.measure.form import measurable_schemes
@@ -20,7 +18,8 @@ from inference.formats.scheme_lists import counts_text, ports_text
 from inference.measuring.simulated import NOISE_OPTIONS
 from inference.models import ISA, ExperimentSet, InstructionScheme, Machine, Measurement, PortMapping, Run
 from inference.models.scheme_search import select_schemes
-from inference.runs.machines.facts import estimated_seconds, finished_runs, measuring_pace
+from inference.runs.estimates import completed, estimate
+from inference.runs.machines.facts import estimated_seconds, measuring_pace
 from inference.runs.request import MAX_SCHEMES
 
 EXAMPLES = 3  # schemes that the count shows by name
@@ -28,8 +27,6 @@ EXAMPLES = 3  # schemes that the count shows by name
 
 _LEFT_EMPTY = ("known", "sample", "scheme_filter")
 """Fields that the form's configuration omits if they are empty."""
-
-_MIN_FACTOR, _MAX_FACTOR = 0.1, 10.0
 
 
 @dataclass(frozen=True)
@@ -83,18 +80,23 @@ def plan(form: InferForm, forked: Run | None = None) -> InferencePlan:
     experiments, seconds = (
         form.offer.effort(schemes, settings, recorded, processors, pace) if schemes else (0, 0.0)
     )
-    history = Correction() if machine is None else correction(machine, data["algorithm"], processors)
     judging = 0.0 if data.get("evaluate") else pace * held_out
+    config |= carried
+    earlier = None if machine is None else estimate("infer", completed("infer", config))
+    note = _pace_of(machine)
+    seconds += judging
+    if earlier is not None and earlier.time.runs and earlier.time.total is not None:
+        seconds, note = earlier.time.total.likely, earlier.reason
     return InferencePlan(
-        config={**config, **carried},
+        config=config,
         schemes=schemes,
         examples=tuple(selected.order_by("id").values_list("text", flat=True)[:EXAMPLES]),
         experiments=experiments,
         held_out=held_out,
-        seconds=history.factor * (seconds + judging),
+        seconds=seconds,
         recorded=recorded is not None,
-        measuring=pace * experiments + judging,
-        note=" ".join(filter(None, (_pace_of(machine), history.note))),
+        measuring=min(pace * experiments + judging, seconds),
+        note=note,
         carried_over=tuple(
             f"{name.replace('_', ' ')} {setting_text(value)}"
             for name, value in carried.items()
@@ -217,40 +219,3 @@ def initial_of(run: Run) -> dict[str, Any]:
     initial |= {name: source[name] for name in NOISE_OPTIONS if name in source}
     initial |= {SETTING + name: setting_text(value) for name, value in config["settings"].items()}
     return initial
-
-
-@dataclass(frozen=True)
-class Correction:
-    """The median ratio of actual to estimated time over `runs` earlier runs."""
-
-    factor: float = 1.0
-    runs: int = 0
-
-    @property
-    def note(self) -> str:
-        """A sentence; "" without earlier runs."""
-        if not self.runs:
-            return ""
-        runs_text = "run" if self.runs == 1 else f"{self.runs} runs"
-        return f"Corrected by the duration of the last such {runs_text} here."
-
-
-def correction(machine: Machine, algorithm: str, processors: int) -> Correction:
-    """The correction from an algorithm's earlier runs on the machine, limited to a factor of 10 either
-    way.
-    """
-    pace = estimated_seconds(1, machine)
-    factors = []
-    for run in finished_runs(machine, "infer", algorithm=algorithm):
-        schemes, settings = run.result.get("schemes"), run.config.get("settings")
-        if not schemes or not settings or not run.busy_seconds:
-            continue
-        settings_alone = {name: value for name, value in settings.items() if name != "ports"}
-        _, seconds = ALGORITHMS[algorithm].effort(schemes, settings_alone, None, processors, pace)
-        mixes = 0 if run.config.get("evaluate") else ALGORITHMS[algorithm].mixes
-        estimated = seconds + pace * mixes
-        if estimated > 0:
-            factors.append(run.busy_seconds / estimated)
-    if not factors:
-        return Correction()
-    return Correction(min(max(median(factors), _MIN_FACTOR), _MAX_FACTOR), len(factors))

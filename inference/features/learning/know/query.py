@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from inference.core.protocols import Json
 from inference.features.learning.know.request import STAGES, KnowConfig, KnowStage
 from inference.models import Machine, Run
-from inference.runs.errors import RunsError
-from inference.runs.kinds import PlannedPart, job
+from inference.runs.estimates import completed
+from inference.runs.kinds import PlannedPart
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,7 @@ def planned_parts(config: Json, run: Run | None) -> list[PlannedPart]:
 def complete_config(machine: Machine, profile: KnowConfig, stage: KnowStage) -> Json:
     """The description of a stage's run, completed with defaults unless something prevents that run."""
     config = stage.config_of(machine, profile)
-    try:
-        return config if stage.completes else job(stage.kind).check(config)
-    except RunsError:
-        return config
+    return config if stage.completes else completed(stage.kind, config)
 
 
 def part_outcomes(run: Run, refused: Mapping[str, str] | None = None) -> list[PartOutcome]:

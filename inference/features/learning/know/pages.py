@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -29,7 +28,7 @@ from inference.features.running.runs.kind_presentation import DescriptionItem, l
 from inference.features.running.runs.record import RunRecord
 from inference.isa.scheme import NOT_IN_A_BODY
 from inference.models import Machine, Run, StoredCoreModel
-from inference.runs.estimates import TimeEstimate, estimate
+from inference.runs.estimates import estimate
 from inference.web.contributions import PanelPlace, rendered_panels
 from inference.web.request_fields import RequestField
 
@@ -86,13 +85,6 @@ def parts(request: HttpRequest, run: Run, _record: RunRecord) -> dict[str, Any]:
     return {**context, "verdicts": verdicts}
 
 
-@dataclass(frozen=True)
-class ProfilePlan(MeasuringPlan):
-    """The plan of a profile, with the time of each part: `cost`."""
-
-    cost: TimeEstimate | None = None
-
-
 def config_lines(run: Run) -> Iterator[DescriptionItem]:
     """The description of a profile, item by item."""
     config = KnowConfig.from_stored(run.config)
@@ -105,7 +97,7 @@ def config_lines(run: Run) -> Iterator[DescriptionItem]:
         yield DescriptionItem("Earlier results", "measured again", changed=True)
 
 
-def _plan(machine: Machine, form: KnowForm) -> ProfilePlan | None:
+def _plan(machine: Machine, form: KnowForm) -> MeasuringPlan | None:
     """The plan of a valid form, else None; a search without matches becomes an error of its field."""
     if not form.is_valid():
         return None
@@ -121,7 +113,7 @@ def _plan(machine: Machine, form: KnowForm) -> ProfilePlan | None:
     seconds = 0.0 if cost.time.total is None else cost.time.total.likely
     effort = Effort(pairs + EXPLAINED_PER_SCHEME * len(texts) + chains, seconds)
     examples = tuple(text for _, text in texts[:EXAMPLES])
-    return ProfilePlan(config, len(texts), examples, effort, cost.reason, cost)
+    return MeasuringPlan(config, len(texts), examples, effort, cost.reason, cost)
 
 
 urlpatterns = [path("machines/<int:pk>/know/", know, name="know")]

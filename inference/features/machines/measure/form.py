@@ -25,6 +25,7 @@ from inference.models.scheme_search import (
     latency_schemes,
     select_schemes,
 )
+from inference.runs.estimates import TimeEstimate
 from inference.runs.machines.facts import (
     executable_schemes,
     measuring_pace,
@@ -143,13 +144,17 @@ class MeasuringForm(RunForm):
 
 @dataclass(frozen=True)
 class MeasuringPlan:
-    """The run that a form describes: its description, number of schemes, and effort."""
+    """The run that a form describes: its description, number of schemes, and effort.
+
+    `cost`: the time of each part of a run that has parts.
+    """
 
     config: Json
     schemes: int
     examples: tuple[str, ...]
     effort: Effort
     note: str
+    cost: TimeEstimate | None = None
 
     @classmethod
     def of(cls, machine: Machine, config: Json, chosen: list[tuple[int, str]], effort: Effort) -> Self:

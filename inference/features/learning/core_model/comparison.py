@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from inference.core.core_model.differences import CoreNumber, core_numbers
 from inference.core.protocols import Json
@@ -43,17 +43,7 @@ class CoreComparison:
             "first": self.first.name,
             "second": self.second.name,
             "summary": self.summary,
-            "numbers": [
-                {
-                    "subject": number.subject,
-                    "aspect": number.aspect,
-                    "unit": number.unit,
-                    "first": number.first,
-                    "second": number.second,
-                    "differs": number.differs,
-                }
-                for number in self.numbers
-            ],
+            "numbers": [{**asdict(number), "differs": number.differs} for number in self.numbers],
         }
 
 

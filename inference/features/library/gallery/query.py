@@ -6,7 +6,7 @@ import gzip
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cache, cached_property
@@ -37,6 +37,8 @@ from inference.storage.core_models import document_row
 
 CORES = Path(__file__).parent / "cores"
 _GRADES = tuple(Grade)
+_TABLES = ("figures", "sources")
+"""Fields of a recorded core that are tables of its file."""
 
 
 @dataclass(frozen=True)
@@ -233,21 +235,16 @@ def store_recording(
     )
     sourced = {source.part for source in core.sources}
     lacks = (core.lacks, *(part for part in lacks_of(model) if part not in sourced))
-    facts = {
-        "name": core.name,
-        "core": core.core,
-        "processor": core.processor,
-        "recorded": core.recorded,
-        "measured": core.measured,
-        "lacks": "; ".join(filter(None, lacks)),
-        "described": 0 if model.mapping is None else len(model.mapping.usage),
-        "with_latencies": len(model.latencies),
-        "isa": core.isa,
-    }
-    tables: list[tuple[str, Sequence[object]]] = [("figures", core.figures), ("sources", core.sources)]
+    stored = replace(
+        core,
+        lacks="; ".join(filter(None, lacks)),
+        described=0 if model.mapping is None else len(model.mapping.usage),
+        with_latencies=len(model.latencies),
+    )
+    facts = {name: value for name, value in vars(stored).items() if name not in ("slug", *_TABLES)}
     lines = _toml_lines(facts)
-    for name, rows in tables:
-        for row in rows:
+    for name in _TABLES:
+        for row in getattr(core, name):
             lines += ["", f"[[{name}]]", *_toml_lines(vars(row))]
     model_file, facts_file = CORES / f"{core.slug}.json.gz", CORES / f"{core.slug}.toml"
     # Without a time in its header the file is the same for the same core.

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from django.db.models import Count, OuterRef, Subquery
+from django.db.models import Count, OuterRef, QuerySet, Subquery
 
 from inference.core.cegar import Determinacy
 from inference.core.experiment import Measured
@@ -20,8 +20,9 @@ from inference.core.judging.contradictions import conflict_text
 from inference.core.judging.held_out_checks import HeldOutChecks, held_out_checks
 from inference.core.judging.port_model import PortModelCheck
 from inference.core.protocols import Json
+from inference.models import ComparedColumn, Comparison, Run, SchemeConflict, StoredCoreModel
 from inference.models import PortMapping as PortMappingRow
-from inference.models import Run, SchemeConflict
+from inference.predictors import core_model
 from inference.storage.evaluations import Predictions
 from inference.storage.evidence import KEY as CEGAR
 from inference.storage.evidence import Evidence, verdict_in_words
@@ -229,3 +230,14 @@ def allowed_report(row: PortMappingRow) -> Json:
         return dict(row.report)
     verdict = search_verdict(row, evidence).determinacy.value
     return {**row.report, CEGAR: {**row.report[CEGAR], VERDICT: verdict}}
+
+
+def columns_of_core_model(row: StoredCoreModel) -> QuerySet[ComparedColumn]:
+    """The answers of a core model, as it is now, for the blocks of comparisons."""
+    return ComparedColumn.objects.filter(
+        predictor__kind=core_model.KIND,
+        predictor__options__model=row.name,
+        comparison__item_kind=Comparison.ItemKind.BLOCKS,
+        comparison__made__gte=row.created,
+        error="",
+    )

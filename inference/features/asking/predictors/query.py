@@ -33,14 +33,13 @@ from inference.predictors.processor_names import (
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import ConfigError
 from inference.storage.errors import UnknownNameError
-from inference.storage.instruction_sets import core_of
+from inference.storage.instruction_sets import core_name
 from inference.storage.names import free_name
 
 
 def processor_of_machine(row: Machine) -> str:
     """The name of a machine's core, as the option of tools has it; "" if it is unknown."""
-    core = core_of(row)
-    return "" if core is None else core.name
+    return core_name(row)
 
 
 def processor_here() -> str:

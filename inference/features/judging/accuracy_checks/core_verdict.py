@@ -24,16 +24,14 @@ from inference.features.library.gallery.query import recorded_core
 from inference.measuring.blocks import LOOP
 from inference.models import (
     BasicBlockSet,
-    ComparedColumn,
     Comparison,
     PortMapping,
     Run,
     StoredCoreModel,
 )
-from inference.predictors import core_model
 from inference.runs.estimates import estimate
 from inference.runs.machines.facts import obstacle_to_measuring, unsupported_runs
-from inference.storage.judging import grounds_of
+from inference.storage.judging import columns_of_core_model, grounds_of
 from inference.web.contributions import Context
 from inference.web.listed_mappings import best_score
 
@@ -90,15 +88,10 @@ def core_verdict(row: StoredCoreModel) -> CoreVerdict | None:
 
 def _by_blocks(row: StoredCoreModel) -> Iterator[CoreVerdict]:
     """By the newest comparison in each mode with blocks that a machine measured more than once."""
-    columns = ComparedColumn.objects.filter(
-        predictor__kind=core_model.KIND,
-        predictor__options__model=row.name,
-        comparison__item_kind=Comparison.ItemKind.BLOCKS,
-        comparison__made__gte=row.created,
-        error="",
-    )
-    newest = columns.select_related("comparison__run").defer(
-        "answers", "pictures", "comparison__points", "comparison__table"
+    newest = (
+        columns_of_core_model(row)
+        .select_related("comparison__run")
+        .defer("answers", "pictures", "comparison__points", "comparison__table")
     )
     modes = set()
     for column in newest.order_by("-comparison_id", "position")[:_LATEST]:

@@ -28,11 +28,10 @@ from inference.features.judging.findings.llvm_job import (
     LlvmDifference,
     markdown,
 )
-from inference.isa.microarchitecture import NO_NAMES, TOOL_NAMES
 from inference.isa.targets import names_with_blocks
 from inference.models import PortMapping, Run
 from inference.predictors.llvm.releases import INSTALL, list_releases, processors
-from inference.storage.instruction_sets import core_of
+from inference.storage.export_values import tool_names_of
 from inference.web.file_answers import file_answer
 from inference.web.paging import page_in_memory
 from inference.web.published_page import PublishedTable
@@ -59,9 +58,7 @@ class DifferenceForm(RequestForm):
     )
 
     def __init__(self, row: PortMapping, data: object = None) -> None:
-        core = None if row.machine is None else core_of(row.machine)
-        cpu = (NO_NAMES if core is None else TOOL_NAMES.get(core.name, NO_NAMES)).llvm
-        super().__init__(data, initial={"cpu": cpu})  # type: ignore[arg-type]
+        super().__init__(data, initial={"cpu": tool_names_of(row.machine).llvm})  # type: ignore[arg-type]
         self.set_choices(release=[(llvm.number, f"{llvm.version}") for llvm in reversed(list_releases())])
 
 

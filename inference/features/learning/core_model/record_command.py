@@ -17,10 +17,10 @@ from inference.features.library.gallery.query import (
     store_recording,
 )
 from inference.measuring.blocks import LOOP
-from inference.models import ComparedColumn, Comparison, StoredCoreModel
+from inference.models import ComparedColumn, StoredCoreModel
 from inference.predictors import core_model, machine
 from inference.storage.core_models import core_model_of
-from inference.storage.judging import KEY
+from inference.storage.judging import KEY, columns_of_core_model
 from inference.storage.names import by_name
 from inference.storage.result_names import processor_name, selection_name
 from inference.web.data_command import DataCommand
@@ -97,13 +97,7 @@ def _figures(row: StoredCoreModel) -> Iterator[RecordedFigure]:
     """Of the newest accuracy check of each mode on each set, then of mixes that its ports were not inferred
     from.
     """
-    columns = ComparedColumn.objects.filter(
-        predictor__kind=core_model.KIND,
-        predictor__options__model=row.name,
-        comparison__item_kind=Comparison.ItemKind.BLOCKS,
-        comparison__made__gte=row.created,
-        error="",
-    ).select_related("comparison", "predictor")
+    columns = columns_of_core_model(row).select_related("comparison", "predictor")
     newest = {}
     for column in columns.defer("answers", "pictures").order_by("comparison_id"):
         in_loop = column.predictor is not None and column.predictor.options.get("mode") == LOOP

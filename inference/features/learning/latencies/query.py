@@ -22,7 +22,7 @@ from inference.isa.blocks import block_of_hex
 from inference.isa.chains import MemoryCondition
 from inference.models import InstructionScheme, LatencySet, Machine, PortMapping, SchemeLatencies
 from inference.models.scheme_search import search_schemes
-from inference.storage.instruction_sets import core_of
+from inference.storage.instruction_sets import core_name
 from inference.storage.mappings import load_mapping
 from inference.storage.names import free_name
 from inference.web.paging import having_words
@@ -229,8 +229,7 @@ def latencies_xml(row: LatencySet) -> str:
 
     The architecture has uops.info's name of the machine's core if there is one, else the set's name.
     """
-    core = core_of(row.machine)
-    name = row.name if core is None else _ABBREVIATIONS.get(core.name, row.name)
+    name = _ABBREVIATIONS.get(core_name(row.machine), row.name)
     rows = row.schemes.select_related("scheme").defer("chains").order_by("scheme__text")
     schemes = [
         ExportedLatencies(

@@ -74,14 +74,14 @@ _MAX_QUALIFIERS = 2
 
 
 def discovery_title(row: Discovery) -> str:
-    """Its label, else each instruction in a few words: `Shift instruction, then an instruction that reads the
-    flag cf`.
+    """Each instruction in a few words: `Shift instruction, then an instruction that reads the flag cf`.
 
-    `Discovery 3` where no instruction is constrained, or the block cannot be expressed here.
+    Its label, which imported files give, or `Discovery 3` where no instruction is constrained, or the block
+    cannot be expressed here.
     """
     wording = wording_of(row.abstract)
     names = [] if wording is None else [instruction_text(phrases) for phrases in wording.instructions]
-    if row.label or not set(names) - {ANY_INSTRUCTION}:
+    if not set(names) - {ANY_INSTRUCTION}:
         return row.label or f"Discovery {row.number}"
     text = ", then ".join(names)
     is_mnemonic = wording is not None and wording.instructions[0][0].startswith(("mnemonic `", "`"))

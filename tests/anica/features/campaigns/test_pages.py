@@ -338,7 +338,7 @@ def test_the_start_page_shows_campaigns_and_the_newest_discoveries(
     make(tools, "newer", found=0)
     text = visitor.get("/").content.decode()
     assert "Newest discoveries" in text
-    assert "mnemonic within 2 edits of <code>bsf</code>" in text
+    assert "An instruction named like bsf" in text
     section = text[text.index('id="campaigns-here"') :]
     assert section.index("going on") < section.index("newer") < section.index("ended")
 

@@ -8,7 +8,17 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from inference.models import ISA, Evaluation, ExperimentSet, Machine, PortMapping, Run, StoredCoreModel
+from anica_app.models import Campaign, CampaignPredictor, Discovery
+from inference.models import (
+    ISA,
+    Evaluation,
+    ExperimentSet,
+    Machine,
+    PortMapping,
+    Predictor,
+    Run,
+    StoredCoreModel,
+)
 
 MEASURE = "Measure this computer"
 PORTS = "Find ports (quick)"
@@ -208,3 +218,16 @@ def test_the_example_is_loaded_once_however_often_it_is_asked_for(visitor: Clien
 @pytest.mark.parametrize("name", ["example", "upload-import-all"])
 def test_what_changes_something_is_not_done_by_a_link(visitor: Client, db: None, name: str) -> None:
     assert visitor.get(reverse(name)).status_code == 405
+
+
+def test_mistakes_that_a_campaign_knows_are_a_press_away(visitor: Client, here: Machine) -> None:
+    StoredCoreModel.objects.create(name="core", isa=here.isa, machine=here)
+    question = "Where is llvm-mca wrong about this CPU?"
+    assert f'{reverse("campaign-new")}?machine={here.pk}">{question}' in visitor.get(reverse("start")).text
+    campaign = Campaign.objects.create(name="mistakes", isa=here.isa, kind="campaign", config={})
+    sources = (("machine", {"machine": here.name}), ("llvm-mca", {}))
+    for position, (kind, options) in enumerate(sources):
+        predictor = Predictor.objects.create(name=kind, key=kind, kind=kind, options=options)
+        CampaignPredictor.objects.create(campaign=campaign, position=position, predictor=predictor)
+    Discovery.objects.create(campaign=campaign, number=0)
+    assert f'{reverse("campaign", args=[campaign.pk])}">{question}' in visitor.get(reverse("start")).text

@@ -149,8 +149,8 @@ MAX_OF_CPU = 3
 def newest_mistakes(row: StoredCoreModel) -> Campaign | None:
     """The newest campaign of llvm-mca and a CPU that has discoveries (two queries)."""
     tools = CampaignPredictor.objects.filter(predictor__kind=mca.KIND).values("campaign")
-    about = _about(row) & Q(pk__in=tools)
-    rows = campaigns().filter(about, kind=Campaign.Kind.CAMPAIGN, discovery_count__gt=0).distinct()
+    about = _about(row) & Q(pk__in=tools, discoveries__isnull=False)
+    rows = campaigns().filter(about, kind=Campaign.Kind.CAMPAIGN).distinct()
     return rows.order_by("-id").first() if row.pk else None
 
 

@@ -90,6 +90,7 @@ def test_what_a_published_tool_does_better_is_doubtful() -> None:
         (AccuracyFigures(errors(1.0), 0.6, STEADY), Grade.USABLE, "60 % of the blocks are predicted"),
         (AccuracyFigures(errors(1.0), 0.1, STEADY), Grade.DOUBTFUL, "10 % of the blocks"),
         (AccuracyFigures(errors(1.0, n=5), 1.0, STEADY), Grade.DOUBTFUL, "too few blocks"),
+        (AccuracyFigures(errors(60.0, n=5, kendall=-0.4), 0.1, STEADY), Grade.DOUBTFUL, "too few blocks"),
         (AccuracyFigures(errors(1.0, kendall=0.1), 1.0, STEADY, 0.9), Grade.WRONG, "ranks them poorly"),
         (AccuracyFigures(Agreement(Scores(0, None, None, None)), 0.0, STEADY), Grade.WRONG, "predicts none"),
         (AccuracyFigures(errors(1.0), 1.0, None), Grade.GOOD, "is unknown"),

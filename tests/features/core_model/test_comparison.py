@@ -44,6 +44,20 @@ def test_differences_come_first(visitor: Client, cores: tuple[StoredCoreModel, S
     assert [number.aspect for number in comparison.differing] == ["ports", "quickest alone"]
 
 
+def test_kinds_are_compared_over_the_schemes_that_both_describe(
+    visitor: Client, cores: tuple[StoredCoreModel, StoredCoreModel]
+):
+    wide, _ = cores
+    usage = {ADD: ((0b111, 1),), "add GPR[32]:RW, GPR[32]:R": ((0b001, 1),)}
+    value = Value(("0", "1", "2"), usage, r_max=4.0)
+    other = store_mapping("more", wide.isa, value, origin=PortMapping.Origin.IMPORT)
+    more = StoredCoreModel.objects.create(name="more", isa=wide.isa, mapping=other)
+    address = reverse("core-model-compare", args=[wide.pk])
+    comparison = visitor.get(address, {"with": more.name}).context["comparison"]
+    assert comparison.schemes == 1
+    assert comparison.differing == []
+
+
 def test_the_recorded_core_is_one_of_them(visitor: Client, cores: tuple[StoredCoreModel, StoredCoreModel]):
     address = reverse("core-model-compare", args=[cores[0].pk])
     page = visitor.get(address, {"with": "Recorded Zen 4"})

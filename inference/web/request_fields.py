@@ -108,9 +108,7 @@ class RequestField:
         return field
 
 
-def _field_shape(
-    owner: type[Any], name: str, alone: bool = True
-) -> tuple[FieldShape, Any, list[Callable[[Any], None]]]:
+def _field_shape(owner: type[Any], name: str) -> tuple[FieldShape, Any, list[Callable[[Any], None]]]:
     """(shape, default, validators besides the declared limits) of a field."""
     if issubclass(owner, RequestPart):
         return owner.shape(name), owner.default_of(name), []

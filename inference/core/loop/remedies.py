@@ -47,7 +47,7 @@ def remedies_of(modelled: ModelledBlock, bounds: Sequence[LoopBound]) -> tuple[R
     }
     remedies = [
         remedy
-        for remedy in [*_of_loads(modelled, remaining), *makers[largest.kind](modelled, largest, remaining)]
+        for remedy in [*_of_loads(modelled), *makers[largest.kind](modelled, largest, remaining)]
         if remedy.cycles < _GAIN * largest.usual
     ]
     return tuple(sorted(remedies, key=lambda remedy: remedy.cycles)[:MAX_REMEDIES])
@@ -169,7 +169,7 @@ def _accumulates(modelled: ModelledBlock, step: ChainStep) -> str | None:
     return "" if reduction.is_exact else " (sums are rounded differently)"
 
 
-def _of_loads(modelled: ModelledBlock, remaining: _Remaining) -> Iterator[Remedy]:
+def _of_loads(modelled: ModelledBlock) -> Iterator[Remedy]:
     """The block without the latencies that were given for its loads."""
     loads = [row for row in modelled.accesses if row.loads and row.latency is not None]
     if not loads:

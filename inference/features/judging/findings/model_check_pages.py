@@ -35,7 +35,6 @@ from inference.features.machines.machines.query import machines
 from inference.features.machines.measure.form import (
     MeasuringForm,
     MeasuringPlan,
-    chosen_schemes,
     measuring_page,
     schemes_config,
     selection_field,
@@ -296,14 +295,8 @@ def _machine(request: HttpRequest) -> Machine | None:
     return next(iter(rows), None)
 
 
-def _plan(machine: Machine, form: CheckForm) -> MeasuringPlan | None:
-    """The plan of a valid form; None for an invalid one."""
-    if not form.is_valid():
-        return None
+def _plan(machine: Machine, form: CheckForm, texts: list[tuple[int, str]]) -> MeasuringPlan:
     data = form.cleaned_data
-    texts = chosen_schemes(form, machine)
-    if not texts:
-        return None
     numbers = {name: data[name] for name in ("mixes", "sequences", "permutations")}
     config: Json = {
         "machine": machine.pk,

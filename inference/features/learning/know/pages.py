@@ -97,13 +97,7 @@ def config_lines(run: Run) -> Iterator[DescriptionItem]:
         yield DescriptionItem("Earlier results", "measured again", changed=True)
 
 
-def _plan(machine: Machine, form: KnowForm) -> MeasuringPlan | None:
-    """The plan of a valid form, else None; a search without matches becomes an error of its field."""
-    if not form.is_valid():
-        return None
-    texts = chosen_schemes(form, machine)
-    if not texts:
-        return None
+def _plan(machine: Machine, form: KnowForm, texts: list[tuple[int, str]]) -> MeasuringPlan:
     config: Json = {"machine": machine.pk, **form.stated(), **schemes_config(form, texts)}
     config |= {"reused": reusable_runs(machine, KnowConfig.read(config))}
     cost = estimate("know", config)

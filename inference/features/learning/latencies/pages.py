@@ -31,7 +31,6 @@ from inference.features.learning.latencies.query import (
 from inference.features.machines.measure.form import (
     MeasuringForm,
     MeasuringPlan,
-    chosen_schemes,
     measuring_page,
     schemes_config,
 )
@@ -127,16 +126,10 @@ def _with_text(chain: Json) -> Json:
 
 def latencies_measure(request: HttpRequest, pk: int) -> HttpResponse:
     template = "inference/latencies/measure.html"
-    return measuring_page(request, pk, KIND, template, MeasuringForm, _plan)
+    return measuring_page(request, pk, KIND, template, MeasuringForm, _plan, chained=True)
 
 
-def _plan(machine: Machine, form: MeasuringForm) -> MeasuringPlan | None:
-    """The plan of a valid form, else None; a search without matches becomes an error of its field."""
-    if not form.is_valid():
-        return None
-    texts = chosen_schemes(form, machine, chained=True)
-    if not texts:
-        return None
+def _plan(machine: Machine, form: MeasuringForm, texts: list[tuple[int, str]]) -> MeasuringPlan:
     config: Json = {"machine": machine.pk, **schemes_config(form, texts)}
     chains = round((CHAINS_PER_SCHEME + IDIOMS_PER_SCHEME) * len(texts))
     return MeasuringPlan.of(machine, config, texts, Effort(chains, estimated_seconds(chains, machine)))

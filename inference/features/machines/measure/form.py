@@ -182,8 +182,10 @@ def measuring_page(
     kind: str,
     template: str,
     form_class: type[FormT],
-    plan: Callable[[Machine, FormT], MeasuringPlan | None],
+    plan: Callable[[Machine, FormT, list[tuple[int, str]]], MeasuringPlan],
     initial: Json | None = None,
+    *,
+    chained: bool = False,
 ) -> HttpResponse:
     """The page with the form of a run that measures on one machine; a POST estimates or starts the run.
 
@@ -192,15 +194,17 @@ def measuring_page(
         kind: Kind of the run.
         template: Template of the page.
         form_class: Form of the run.
-        plan: Computes the plan of a form; None if a field has an error.
+        plan: Computes the plan of a valid form from the machine, the form, and the chosen schemes.
         initial: Initial values of the form beside the defaults of its fields.
+        chained: As of `chosen_schemes`.
     """
     machine = get_object_or_404(machines(), pk=pk)
     if machine.kind == Machine.Kind.PUBLISHED:
         raise Http404(f"{machine.name} has published measurements and cannot measure")
     is_post = request.method == "POST"
     form = form_class(request.POST) if is_post else form_class.untouched(initial)
-    estimate = plan(machine, form)
+    chosen = chosen_schemes(form, machine, chained=chained) if form.is_valid() else []
+    estimate = plan(machine, form, chosen) if chosen else None
     is_start = request.POST.get("press") == "start"
     if is_start and estimate is not None:
         run = start_run(request, kind, estimate.config, form=form)

@@ -11,7 +11,6 @@ from inference.core.protocols import Json
 from inference.features.machines.measure.form import (
     MeasuringForm,
     MeasuringPlan,
-    chosen_schemes,
     measuring_page,
     schemes_config,
 )
@@ -77,14 +76,8 @@ def machine_measure(request: HttpRequest, pk: int) -> HttpResponse:
     return measuring_page(request, pk, "measure", "inference/measure/page.html", MeasureForm, _plan)
 
 
-def _plan(machine: Machine, form: MeasureForm) -> MeasuringPlan | None:
-    """The plan of a form; None for an invalid one, or one without matching schemes."""
-    if not form.is_valid():
-        return None
+def _plan(machine: Machine, form: MeasureForm, texts: list[tuple[int, str]]) -> MeasuringPlan:
     data = form.cleaned_data
-    texts = chosen_schemes(form, machine)
-    if not texts:
-        return None
     mixes = data["mixes"] or MeasureConfig.default_of("mixes")
     config: Json = {"machine": machine.pk, **schemes_config(form, texts), **form.stated()}
     return MeasuringPlan.of(machine, config, texts, estimate_effort(machine, len(texts), data["plan"], mixes))

@@ -225,9 +225,11 @@ def test_mistakes_that_a_campaign_knows_are_a_press_away(visitor: Client, here: 
     question = "Where is llvm-mca wrong about this CPU?"
     assert f'{reverse("campaign-new")}?machine={here.pk}">{question}' in visitor.get(reverse("start")).text
     campaign = Campaign.objects.create(name="mistakes", isa=here.isa, kind="campaign", config={})
-    sources = (("machine", {"machine": here.name}), ("llvm-mca", {}))
+    sources: list[tuple[str, dict[str, str]]] = [("machine", {"machine": here.name}), ("llvm-mca", {})]
     for position, (kind, options) in enumerate(sources):
-        predictor = Predictor.objects.create(name=kind, key=kind, kind=kind, options=options)
+        predictor = Predictor.objects.create(
+            name=kind, kind=kind, options=options, key=str(position + 7) * 64
+        )
         CampaignPredictor.objects.create(campaign=campaign, position=position, predictor=predictor)
-    Discovery.objects.create(campaign=campaign, number=0)
+    Discovery.objects.create(campaign=campaign, number=0, length=1)
     assert f'{reverse("campaign", args=[campaign.pk])}">{question}' in visitor.get(reverse("start")).text

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import signal
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from channels.db import database_sync_to_async
 from django.core.management.base import CommandError
@@ -148,6 +148,11 @@ def chosen_schemes(isa: ISA, selection: str, select: Select = select_schemes) ->
             f"--schemes {selection!r} selects none of the {len(scheme_ids(isa))} schemes of {isa.name}"
         )
     return {"schemes": word} if word in SELECTIONS else {"schemes": chosen, "scheme_filter": selection}
+
+
+def scheme_count(isa: ISA, schemes: str | Sequence[int]) -> int:
+    """The number of schemes that a field of `chosen_schemes` selects."""
+    return select_schemes(isa.schemes.all(), schemes).count() if isinstance(schemes, str) else len(schemes)
 
 
 def _cancel(run: Run) -> None:

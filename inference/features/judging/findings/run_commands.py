@@ -30,14 +30,13 @@ from inference.features.judging.findings.model_check import (
 )
 from inference.features.learning.inferring.reference import documented_for
 from inference.models import Machine, PortMapping, Run
-from inference.models.scheme_search import select_schemes
 from inference.runs import lifecycle
 from inference.runs.request import DEFAULT_SEED
 from inference.storage.export_values import exported_mapping
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand, write_file
 from inference.web.published_page import PublishedTable
-from inference.web.run_command import SCHEMES_METAVAR, RunCommand, chosen_schemes
+from inference.web.run_command import SCHEMES_METAVAR, RunCommand, chosen_schemes, scheme_count
 
 NO_REFERENCE = "none"
 MAX_LISTED = 20  # discrepancies printed; a CSV file has all
@@ -104,11 +103,7 @@ class CheckModelCommand(RunCommand):
         }
         run = lifecycle.submit("check-model", config, options["name"])
         complete = CheckConfig(**run.config)
-        chosen = complete.schemes
-        if isinstance(chosen, str):
-            count = select_schemes(machine.isa.schemes.all(), chosen).count()
-        else:
-            count = len(chosen)
+        count = scheme_count(machine.isa, complete.schemes)
         estimate = check_effort(machine, count, complete.mixes, complete.sequences, complete.permutations)
         against = "1/n cycles" if reference is None else f"{reference.name!r}"
         self.stderr.write(

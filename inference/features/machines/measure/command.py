@@ -13,11 +13,10 @@ from inference.features.machines.measure.job import MeasureConfig
 from inference.features.machines.measure.request import LISTED, estimate_effort
 from inference.isa.machine_bodies import MAX_BODY_LENGTH, MIN_BODY_LENGTH
 from inference.models import Machine, Run
-from inference.models.scheme_search import select_schemes
 from inference.runs import lifecycle
 from inference.storage.names import by_name
 from inference.web.data_command import add_request_options
-from inference.web.run_command import SCHEMES_METAVAR, RunCommand, chosen_schemes
+from inference.web.run_command import SCHEMES_METAVAR, RunCommand, chosen_schemes, scheme_count
 
 
 class Command(RunCommand):
@@ -91,11 +90,7 @@ class Command(RunCommand):
         config = {"machine": machine.pk, **bodies, **experiments}
         run = lifecycle.submit("measure", config, options["name"])
         complete = MeasureConfig(**run.config)
-        chosen = complete.schemes
-        if isinstance(chosen, str):
-            count = select_schemes(machine.isa.schemes.all(), chosen).count()
-        else:
-            count = len(chosen)
+        count = scheme_count(machine.isa, complete.schemes)
         estimate = estimate_effort(machine, count, complete.plan, complete.measurement_count)
         self.stderr.write(f"about {estimate.experiments} experiments, {estimate.seconds:.0f} s of measuring")
         return run

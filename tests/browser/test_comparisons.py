@@ -49,6 +49,7 @@ def test_a_predictor_leads_to_its_map_and_a_bin_to_its_experiments(page: Page, c
 
 def test_units_filters_and_biases_are_addresses(page: Page, compared: str):
     page.goto(f"{compared}?tab=map")
+    page.get_by_text("Unit and selection").click()
     page.get_by_label("Unit").select_option("ipc")
     expect(page).to_have_url(re.compile("unit=ipc"))
     page.get_by_label("Experiments with schemes").fill("memory:none")

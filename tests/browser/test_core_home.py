@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -28,9 +29,23 @@ store_parts("home core", mapping, None, None)
 """
 
 
+REMOVED = """
+from inference.models import LatencySet, Machine, MeasuredFrontEnd, PortMapping, Run, StoredCoreModel
+machine = Machine.objects.get(name="home box")
+StoredCoreModel.objects.filter(machine=machine).delete()
+for model in (PortMapping, LatencySet, MeasuredFrontEnd):
+    model.objects.filter(machine=machine).delete()
+Run.objects.filter(config__machine=machine.pk).delete()
+machine.delete()
+"""
+
+
 @pytest.fixture(scope="module")
-def planted(site: LaunchedSite) -> None:
+def planted(site: LaunchedSite) -> Iterator[None]:
+    """A core that is removed again: pages of other tests choose among all cores of the site."""
     site.told_by(PLANTED)
+    yield
+    site.told_by(REMOVED)
 
 
 def test_a_core_of_the_gallery_is_read_and_compared_with_one_choice(

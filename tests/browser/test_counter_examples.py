@@ -42,7 +42,7 @@ def test_candidates_are_seen_live_and_explain_the_result_afterwards(page: Page):
     rows = page.locator("#candidates-log tbody tr")
     expect(rows.first).to_be_visible(timeout=RUN_MILLISECONDS)  # nobody reloads: the journal rings
     expect(page.locator("#run-state[data-state=done]")).to_be_visible(timeout=RUN_MILLISECONDS)
-    expect(page.locator(".verdict")).to_contain_text("Unique")
+    expect(page.locator(".notice.verdict")).to_contain_text("Unique")
     expect(page.locator("#found .matrix")).to_have_count(2)  # the imported truth stands beside it
     expect(page.locator("#found")).to_contain_text("Every scheme has the same ports")
 
@@ -54,4 +54,4 @@ def test_candidates_are_seen_live_and_explain_the_result_afterwards(page: Page):
 
     page.get_by_role("link", name="Open result").click()
     page.get_by_role("link", name="Evidence").click()
-    expect(page.locator(".verdict")).to_contain_text("Unique")
+    expect(page.locator(".notice.verdict")).to_contain_text("Unique")

@@ -52,7 +52,7 @@ def test_the_scheme_table_searches_while_typing_and_keeps_the_search_in_the_addr
     page.reload()
     expect(page.locator("input[data-search]")).to_have_value("mnemonic:imul -memory:R")
     first.get_by_role("link").first.click()
-    expect(page).to_have_url(re.compile(r"/schemes/\d+/"))
+    expect(page).to_have_url(re.compile(r"/i/x86-64/imul/#scheme-\d+"))
 
 
 def test_a_search_that_cannot_be_understood_names_the_keys_there_are(page: Page, tolerated: list[str]):

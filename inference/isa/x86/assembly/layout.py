@@ -28,6 +28,11 @@ from inference.isa.x86.instances import ADDRESS_OF_CODE
 SHORT, NEAR = 8, 32
 """Bits of a jump's distance."""
 
+BARE_JUMP = re.compile(r"j(?!mp)[a-z]+", re.IGNORECASE)
+"""A conditional jump without a target, as notes have it at the end of a loop."""
+FIRST = ".first"
+"""The label of its target."""
+
 _LOCAL_LABEL = re.compile(r"([0-9]+)([bf])")
 """`1b`, `2f`: the nearest label with this number before or behind."""
 
@@ -86,6 +91,20 @@ def content_of(written: WrittenInstruction, length: int | None = None) -> Statem
         if isinstance(operand, (MemoryOperand, ImmediateOperand)) and operand.symbol:
             names.append(operand.symbol)
     return StatementContent(encode(written, length), None, tuple(names))
+
+
+def lead_to_first(statements: Sequence[Statement]) -> list[str]:
+    """Let a last jump without a target close a loop over the statements, and return a note that says so.
+
+    Raises `BlockError` for another jump without a target.
+    """
+    bare = [stmt for stmt in statements if BARE_JUMP.fullmatch(stmt.text)]
+    if not bare:
+        return []
+    if len(bare) > 1 or bare[0] is not statements[-1] or len(statements) == 1:
+        raise BlockError("the target of the jump is missing", bare[0].line, bare[0].column)
+    statements[0].labels = (*statements[0].labels, FIRST)
+    return [f"{bare[0].text} in line {bare[0].line} has no target: taken to lead to the first instruction"]
 
 
 def lay_out(statements: Sequence[Statement], functions: Collection[str]) -> tuple[ProgramInstruction, ...]:

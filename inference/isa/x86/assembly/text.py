@@ -13,7 +13,7 @@ from inference.isa.code.annotations import LatencyComments, SourceComments
 from inference.isa.code.block import BlockError, DroppedLine, dropped_line
 from inference.isa.code.pieces import AssemblyProgram
 from inference.isa.code.source import LinePart, Regions, SourceLine, refuse_control_characters
-from inference.isa.x86.assembly import directives
+from inference.isa.x86.assembly import directives, layout
 from inference.isa.x86.assembly.layout import Statement, StatementContent, content_of, lay_out
 from inference.isa.x86.assembly.markers import split_regions
 from inference.isa.x86.assembly.operands import (
@@ -43,9 +43,6 @@ _DIRECTIVE = re.compile(r"\.([A-Za-z0-9_.]+)\s*(.*)", re.DOTALL)
 _FUNCTION = re.compile(r"\s*\"?([^\s,\"]+)\"?\s*,\s*[@%\"]?(?:function|STT_FUNC|gnu_indirect_function)")
 _PREFIXED_REGISTER = re.compile(r"%(?=[a-z])")
 _ENDING = frozenset({"ret", "retq", "retf", "lret", "jmp", "jmpq", "ljmp", "ud2", "hlt", "iret", "iretq"})
-_BARE_JUMP = re.compile(r"j(?!mp)[a-z]+", re.IGNORECASE)
-"""A conditional jump without a target, as notes have it at the end of a loop."""
-_FIRST = ".first"  # the label of its target
 _MAX_STATEMENT_LENGTH = 2000
 """Characters, except of directives, labels included; compilers' names of functions can be long."""
 
@@ -73,6 +70,7 @@ def program_of_text(lines: Sequence[SourceLine], state: TextState | None = None)
     for line in lines:
         reader.line(line)
     reader.end()
+    notes = layout.lead_to_first(reader.statements)
     instructions, marked = split_regions(lay_out(reader.statements, state.functions))
     regions = reader.regions.names or marked
     return AssemblyProgram(
@@ -81,7 +79,7 @@ def program_of_text(lines: Sequence[SourceLine], state: TextState | None = None)
         tuple(reader.remarks),
         regions,
         tuple(reader.dropped),
-        (*state.latencies.notes, *reader.notes),
+        (*state.latencies.notes, *notes),
     )
 
 
@@ -127,7 +125,6 @@ class _TextReader:
         self.skipped: Counter[str] = Counter()
         self.remarks: list[int] = []
         self.dropped: list[DroppedLine] = []
-        self.notes: list[str] = []
         self.regions = Regions()
         self._source, self._latencies = state.source, state.latencies
         self._sections = state.sections
@@ -173,23 +170,9 @@ class _TextReader:
         if self._prefixes:
             raise BlockError(f"no instruction follows {' '.join(self._prefixes)}", *self._prefixed_at)
         self.regions.end()
-        self._lead_to_first()
         for jump in self.statements if self._data else ():
             if jump.jump is not None and (line := self._data.get(jump.target.label)):
                 raise BlockError(f"{jump.text} leads to the data in line {line}", jump.line, jump.column)
-
-    def _lead_to_first(self) -> None:
-        """Let a last jump without a target close a loop over the text. Raises `BlockError` for others."""
-        bare = [stmt for stmt in self.statements if _BARE_JUMP.fullmatch(stmt.text)]
-        if not bare:
-            return
-        if bare != self.statements[-1:] or len(self.statements) == 1:
-            raise BlockError("the target of the jump is missing", bare[0].line, bare[0].column)
-        first = self.statements[0]
-        first.labels = (*first.labels, _FIRST)
-        self.notes.append(
-            f"{bare[0].text} in line {bare[0].line} has no target: taken to lead to the first instruction"
-        )
 
     def _statement(self, part: LinePart, number: int) -> None:
         """Read a label, directive, constant or instruction; a repeated instruction comes from the cache."""
@@ -375,7 +358,7 @@ class _TextReader:
         self._distinct_count += 1
         if self._distinct_count > MAX_DISTINCT:
             raise BlockError(f"a text has at most {MAX_DISTINCT:,} different instructions: paste less of it")
-        parsed = self._read(f"{text} {_FIRST}" if _BARE_JUMP.fullmatch(text) else text)
+        parsed = self._read(f"{text} {layout.FIRST}" if layout.BARE_JUMP.fullmatch(text) else text)
         if not parsed.written.mnemonic:
             self._prefixes += parsed.written.prefixes
             self._prefixed_at = (number, part.column)

@@ -23,6 +23,7 @@ from inference.core.judging.accuracy import scores_judgement
 from inference.core.mapping import Uops, ports_in
 from inference.core.metrics import Scores
 from inference.core.run_times import TimeRange
+from inference.core.texts import count_of
 from inference.figures import colours
 from inference.formats import quoting
 from inference.isa.targets import DEFAULT
@@ -191,12 +192,11 @@ def verdict(judged: object, noun: str = "experiments", *, brief: bool = True) ->
     if isinstance(judged, dict):
         known = {name: judged.get(name) for name in ("mape", "pearson", "kendall")}
         judged = Scores(judged.get("n") or 0, **known)
-    judgement = judged
     if isinstance(judged, Evaluation):
-        judgement = judgement_of(judged)
+        judged = judgement_of(judged)
     elif isinstance(judged, Scores):
-        judgement = scores_judgement(judged, noun) if judged.n else None
-    return {"judgement": judgement, "brief": brief}
+        judged = scores_judgement(judged, noun) if judged.n else None
+    return {"judgement": judged, "brief": brief}
 
 
 _INSTALLING = re.compile(  # bounded: a sentence of this program about a tool
@@ -297,7 +297,7 @@ def size(count: int) -> str:
     for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
         if count >= unit:
             return f"{round(count / unit, 1):g} {name}"
-    return f"{count} byte{'' if count == 1 else 's'}"
+    return count_of(count, "byte")
 
 
 _IN_SCRIPTS = {"<": "\\u003C", ">": "\\u003E", "&": "\\u0026"}
@@ -382,8 +382,7 @@ def _distance(seconds: float, moment: datetime) -> str:
     if seconds < 86400:
         return f"{round(seconds / 3600)} h ago"
     if seconds < 14 * 86400:
-        days = round(seconds / 86400)
-        return f"{days} day{'' if days == 1 else 's'} ago"
+        return f"{count_of(round(seconds / 86400), 'day')} ago"
     return f"{moment:%Y-%m-%d}"
 
 

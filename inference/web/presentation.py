@@ -184,8 +184,7 @@ def verdict(judged: object, noun: str = "experiments", *, brief: bool = True) ->
     """How good a number is, as a word with its reasons in its title; with `brief=False` as a sentence.
 
     Args:
-        judged: A judgement, an evaluation, or scores, also as a run's result has them; nothing is shown for
-            None and for scores of nothing.
+        judged: A judgement, an evaluation or scores; nothing is shown for None and for scores of nothing.
         noun: The measured items, in the plural.
         brief: Show the word alone.
     """

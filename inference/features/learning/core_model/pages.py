@@ -228,13 +228,23 @@ class PortNamesForm(StrictForm):
     def __init__(self, row: StoredCoreModel, names: Mapping[str, str], data: object = None) -> None:
         super().__init__(data)  # type: ignore[arg-type]
         self.of = {f"port_{place}": port for place, port in enumerate(ports_of(row))}
+        labels = port_labels(row)
+        kinds = {
+            port.name: ", ".join(
+                on_port.kind.name for on_port in sorted(port.kinds, key=lambda on_port: not on_port.most)[:8]
+            )
+            for port in compared_core(row).overview.ports
+        }
         for field, port in self.of.items():
             self.fields[field] = forms.CharField(
                 max_length=PORT_NAME_LIMIT,
                 required=False,
                 label=f"Port {port}",
                 initial=names.get(port, ""),
-                widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+                help_text=kinds.get(port, "") or "No kind of instruction needs it.",
+                widget=forms.TextInput(
+                    attrs={"autocomplete": "off", "spellcheck": "false", "placeholder": labels.get(port, "")}
+                ),
             )
 
     def names(self) -> dict[str, str]:

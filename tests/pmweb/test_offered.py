@@ -54,6 +54,7 @@ OPERATORS_PAGES = {
     "inference/machines/connect.html",
     "inference/know/form.html",
     "inference/latencies/measure.html",
+    "inference/measure/form.html",
     "inference/measure/page.html",
     "inference/resources/convert.html",
     "inference/sets/merge.html",

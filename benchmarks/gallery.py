@@ -71,13 +71,13 @@ from inference.isa.x86.bodies import body_accesses, loop_size
 from inference.isa.x86.scheme_set import scheme_and_form
 from inference.measuring.recorded import RecordedMeasurer
 
-HELD_OUT = 0.2
+_HELD_OUT_SHARE = 0.2
 _QUICK = {"starts": 1, "perturbations": 10}
 _PLDI = "https://doi.org/10.1145/3385412.3385995"
 
 
 @dataclass(frozen=True)
-class MadeCore:
+class InferredCore:
     """A core for the gallery, with the CPU seconds of its searches."""
 
     core: RecordedCore
@@ -88,31 +88,31 @@ class MadeCore:
 def run(quick: bool) -> Iterator[Result]:
     """All cores; `quick` takes little effort for PMEvo's mappings."""
     effort = PMEvoSettings(**_QUICK) if quick else PMEvoSettings()  # type: ignore[arg-type]
-    makers = {"zen5": made_zen5, "zen2": made_zen2, "skylake": made_skylake}
-    chosen = os.environ.get("PMWEB_GALLERY_CORES", "").split() or list(makers)
+    inferences = {"zen5": infer_zen5, "zen2": infer_zen2, "skylake": infer_skylake}
+    chosen = os.environ.get("PMWEB_GALLERY_CORES", "").split() or list(inferences)
     for name in chosen:
-        made = makers[name](effort)
+        inferred = inferences[name](effort)
         if os.environ.get("PMWEB_GALLERY") == "write":
-            store_recording(made.core, made.model)
-        for figure in made.core.figures:
+            store_recording(inferred.core, inferred.model)
+        for figure in inferred.core.figures:
             more = {
                 "items": figure.items,
                 "predicted": figure.predicted,
                 "median": figure.median,
                 "tau": figure.kendall,
-                "described": 0 if made.model.mapping is None else len(made.model.mapping.usage),
+                "described": 0 if inferred.model.mapping is None else len(inferred.model.mapping.usage),
                 "compared": dict(figure.compared),
-                "cpu_seconds": round(made.cpu_seconds, 1),
+                "cpu_seconds": round(inferred.cpu_seconds, 1),
             }
             reference = min(figure.compared.values(), default=None)
             yield Result(f"{name}: {figure.on}", figure.mape, "% MAPE", reference, more)
 
 
-def made_zen5(effort: PMEvoSettings) -> MadeCore:
+def infer_zen5(effort: PMEvoSettings) -> InferredCore:
     """Latencies and front end are those that were recorded with the core."""
     default = zen5_results("alone_pairs_floods.csv", "floods.csv")
     starter = zen5_results("starter.csv")
-    train, held = _divided(starter, {result.experiment for result in default})
+    train, held_out = _divided(starter, {result.experiment for result in default})
     _, source = recorded()
     cost = cost_of(lambda: _ports(default, train, effort, source))
     ports = cost.value
@@ -129,21 +129,21 @@ def made_zen5(effort: PMEvoSettings) -> MadeCore:
         processor="AMD EPYC, a virtual machine with two cores",
         recorded=date(2026, 11, 28),
         measured="pmweb: default and starter set for ports, 2,445 schemes for latencies",
-        figures=(*figures, _figure_of_mixes(ports.mapping, held)),
+        figures=(*figures, _figure_of_mixes(ports.mapping, held_out)),
         sources=(
-            _inferred(len(default) + len(starter)),
+            _source_of_ports(len(default) + len(starter)),
             PartSource("latencies", "chains measured by pmweb"),
             PartSource("front end", "loops and straight code measured by pmweb"),
             PartSource("scheduler", scheduler.text),
         ),
     )
-    return MadeCore(core, replace(model, scheduler=scheduler.scheduler), cost.cpu)
+    return InferredCore(core, replace(model, scheduler=scheduler.scheduler), cost.cpu)
 
 
-def made_zen2(effort: PMEvoSettings) -> MadeCore:
+def infer_zen2(effort: PMEvoSettings) -> InferredCore:
     """Ports alone: nothing else was measured."""
     default, starter = (_zen2_results(name) for name in ("alone_pairs_floods.csv", "starter.csv"))
-    train, held = _divided(starter, {result.experiment for result in default})
+    train, held_out = _divided(starter, {result.experiment for result in default})
     cost = cost_of(lambda: _ports(default, train, effort, None))
     ports = cost.value
     core = RecordedCore(
@@ -153,13 +153,13 @@ def made_zen2(effort: PMEvoSettings) -> MadeCore:
         processor="AMD EPYC (family 17h, model 31h), a virtual core",
         recorded=date(2026, 11, 25),
         measured="pmweb: default and starter set for ports",
-        figures=(_figure_of_mixes(ports.mapping, held),),
-        sources=(_inferred(len(default) + len(starter)),),
+        figures=(_figure_of_mixes(ports.mapping, held_out),),
+        sources=(_source_of_ports(len(default) + len(starter)),),
     )
-    return MadeCore(core, ports.model(), cost.cpu)
+    return InferredCore(core, ports.model(), cost.cpu)
 
 
-def made_skylake(effort: PMEvoSettings) -> MadeCore:
+def infer_skylake(effort: PMEvoSettings) -> InferredCore:
     """Ports alone, called as uops.info calls those that match best."""
     folder, file = published("pmevo/SKL"), "varying_length/len_{:02}.json"
     names = SchemeNames(scheme.text for scheme in x86.schemes())
@@ -175,7 +175,7 @@ def made_skylake(effort: PMEvoSettings) -> MadeCore:
     )
     cost = cost_of(lambda: evolve(problem, RecordedMeasurer(train), Silent(), 0).mapping)
     documented = _published_mapping(folder / "mapping_uops_info.json", names)
-    others = {
+    tools = {
         "uops.info": documented,
         "uops.info, 4 instructions per cycle": replace(documented, r_max=4.0),
         "PMEvo as published": _published_mapping(folder / "mapping_pmevo.json", names),
@@ -184,7 +184,7 @@ def made_skylake(effort: PMEvoSettings) -> MadeCore:
     hidden = sum(not uops for uops in mapping.usage.values())
     figures = (
         replace(
-            _figure_of_mixes(mapping, _published_mixes(folder / file.format(length), names), others),
+            _figure_of_mixes(mapping, _published_mixes(folder / file.format(length), names), tools),
             on=f"published mixes of {length} schemes",
         )
         for length in (5, 15)
@@ -208,7 +208,7 @@ def made_skylake(effort: PMEvoSettings) -> MadeCore:
             ),
         ),
     )
-    return MadeCore(core, CoreModel(completed(mapping)), cost.cpu)
+    return InferredCore(core, CoreModel(completed(mapping)), cost.cpu)
 
 
 @dataclass(frozen=True)
@@ -264,13 +264,13 @@ def _plausible(mapping: PortMapping) -> PortMapping:
     )
 
 
-def _inferred(experiments: int) -> PartSource:
+def _source_of_ports(experiments: int) -> PartSource:
     text = f"{experiments:,} measurements by pmweb; explained µops, else PMEvo's"
     return PartSource("ports and slots", text)
 
 
 @dataclass(frozen=True)
-class FoundScheduler:
+class SchedulerChoice:
     """A core's scheduler, or none, and why."""
 
     scheduler: CoreScheduler | None
@@ -279,31 +279,31 @@ class FoundScheduler:
 
 def _with_scheduler(
     model: CoreModel, train: Sequence[Measured]
-) -> tuple[FoundScheduler, tuple[RecordedFigure, ...]]:
+) -> tuple[SchedulerChoice, tuple[RecordedFigure, ...]]:
     """The scheduler that recorded mixes show, if it explains loops clearly, and the figures of blocks.
 
     Of the code with dependences by which a profile judges a scheduler nothing was recorded: real blocks do.
     """
     usage = {} if model.mapping is None else model.mapping.usage
     cycles = {result.experiment: result.cycles for result in train if result.cycles}
-    schemes = [found[0] for text in usage if (found := scheme_and_form(text)) is not None]
+    schemes = [pair[0] for text in usage if (pair := scheme_and_form(text)) is not None]
     kinds = operation_kinds(model, schemes)
     bodies = [
-        MeasuredBody(one.experiment, *body_accesses(one.experiment.terms), cycles[one.experiment], one.group)
-        for one in usable_experiments(cycles, kinds)
+        MeasuredBody(row.experiment, *body_accesses(row.experiment.terms), cycles[row.experiment], row.group)
+        for row in usable_experiments(cycles, kinds)
     ]
     ends = time.process_time() + SECONDS
     finding = infer_core_scheduler(model, bodies, kinds, lambda: time.process_time() < ends)
     without = tuple(_figures_of_blocks(model))
     if finding.scheduler is None:
-        return FoundScheduler(None, "none explains the recorded mixes better than ports and slots"), without
+        return SchedulerChoice(None, "none explains the recorded mixes better than ports and slots"), without
     figures = tuple(_figures_of_blocks(replace(model, scheduler=finding.scheduler)))
     old, new = without[-1].mape, figures[-1].mape
     if not is_explained(new / 100, old / 100):
         text = f"none: the best one of {len(bodies)} mixes explains too little of loops, {old} → {new} % off"
-        return FoundScheduler(None, text), without
+        return SchedulerChoice(None, text), without
     text = f"inferred from {len(bodies)} recorded mixes; without it, loops are {old} % off"
-    return FoundScheduler(finding.scheduler, text), figures
+    return SchedulerChoice(finding.scheduler, text), figures
 
 
 def _cycles(mapping: PortMapping, results: Sequence[Measured]) -> Floats:
@@ -312,23 +312,23 @@ def _cycles(mapping: PortMapping, results: Sequence[Measured]) -> Floats:
     return predicted_cycles(PortMappingModel(mapping), table)
 
 
-def _divided(results: Sequence[Measured], seen: set[Experiment]) -> tuple[list[Measured], list[Measured]]:
-    """(those to learn from, a fifth of the mixes that are not among the `seen` ones)."""
-    held = held_out_experiments((result.experiment for result in results), HELD_OUT, seed=0) - seen
-    held = {experiment for experiment in held if not experiment.is_singleton}
-    train = [result for result in results if result.experiment not in held]
-    return train, [result for result in results if result.experiment in held]
+def _divided(results: Sequence[Measured], used: set[Experiment]) -> tuple[list[Measured], list[Measured]]:
+    """(those to learn from, a fifth of the mixes that are not among the `used` ones)."""
+    drawn = held_out_experiments((result.experiment for result in results), _HELD_OUT_SHARE, seed=0) - used
+    mixes = {experiment for experiment in drawn if not experiment.is_singleton}
+    train = [result for result in results if result.experiment not in mixes]
+    return train, [result for result in results if result.experiment in mixes]
 
 
 def _figure_of_mixes(
-    mapping: PortMapping, results: Sequence[Measured], others: Mapping[str, PortMapping] | None = None
+    mapping: PortMapping, results: Sequence[Measured], tools: Mapping[str, PortMapping] | None = None
 ) -> RecordedFigure:
     measured = np.array([result.cycles for result in results], dtype=np.float64)
     cycles = _cycles(mapping, results)
     known = ~np.isnan(cycles)
     scores = score(measured[known], cycles[known])
     errors = np.abs(cycles[known] / measured[known] - 1)
-    compared = {name: _cycles(other, results)[known] for name, other in (others or {}).items()}
+    compared = {name: _cycles(other, results)[known] for name, other in (tools or {}).items()}
     return RecordedFigure(
         "held-out mixes of the starter set",
         len(results),

@@ -186,7 +186,7 @@ def _families(row: Campaign, run: Run | None, *, live: bool) -> dict[str, Any]:
 
 def _machines(ranked: RankedFamilies | None) -> list[Offer]:
     """The machines that can measure a witness that none has measured; [] where all are measured."""
-    rows = () if ranked is None else (*ranked.worst, *ranked.others)
+    rows = () if ranked is None else (*ranked.worst, *ranked.further)
     return offers().machines if any(row.grade is HardwareGrade.UNMEASURED for row in rows) else []
 
 

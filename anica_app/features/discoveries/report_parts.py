@@ -169,8 +169,8 @@ def finding_sentence(
     """
     if not own:
         return ""
-    everybody = [*own, *other_answers]
-    subject, answer = report_subject(own, measurement_among(everybody))
+    answers = [*own, *other_answers]
+    subject, answer = report_subject(own, measurement_among(answers))
     start = f"{_tool_name(subject)} {_verb(answer)} `{short_form(code, isa)}`"
     predicted = [(row, reply) for row, reply in own if row is not subject and not measures(row)]
     rivals = [
@@ -179,7 +179,7 @@ def finding_sentence(
     ]
     measured = [
         f"{name_with_mode(row)} measured {_number(reply)}"
-        for row, reply in everybody
+        for row, reply in answers
         if row is not subject and measures(row) and reply.cycles is not None
     ]
     return "; ".join([", ".join([start, *rivals]), *measured[:1]])

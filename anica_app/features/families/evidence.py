@@ -174,17 +174,17 @@ class FamilyEvidence:
 
 @dataclass(frozen=True)
 class RankedFamilies:
-    """The families of a campaign: the worst in full, the others, and those that are no mistakes."""
+    """The families of a campaign: the worst in full, further ones, and those that are no mistakes."""
 
     worst: Sequence[FamilyEvidence]
-    others: Sequence[FamilyEvidence]
+    further: Sequence[FamilyEvidence]
     doubtful: Sequence[FamilyEvidence]
 
     @property
     def sentence(self) -> str:
         """`Of 9 families, a machine measured 7; 1 shows with some operand values only; 1 not measured.`"""
-        everybody = [*self.worst, *self.others, *self.doubtful]
-        counts = Counter(row.grade for row in everybody)
+        families = [*self.worst, *self.further, *self.doubtful]
+        counts = Counter(row.grade for row in families)
         parts = [
             f"{counts[grade]} {words}"
             for grade, words in (
@@ -195,9 +195,9 @@ class RankedFamilies:
             )
             if counts[grade]
         ]
-        marked = sum(row.family.mark == Discovery.Mark.NO_FAULT for row in everybody)
+        marked = sum(row.family.mark == Discovery.Mark.NO_FAULT for row in families)
         parts += [f"{marked} marked as not a fault"] if marked else []
-        return f"Are they real? Of {count_of(len(everybody), 'family', 'families')}: {'; '.join(parts)}."
+        return f"Are they real? Of {count_of(len(families), 'family', 'families')}: {'; '.join(parts)}."
 
 
 def evidence_of(campaign: Campaign, families: Sequence[Family]) -> list[FamilyEvidence]:

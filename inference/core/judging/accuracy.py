@@ -129,7 +129,8 @@ class AccuracyFigures:
 
     `errors`: of the compared items; `coverage`: share of all items with a prediction. `repeats`: errors of
     measuring once more, with `repeated_kendall`; None where nothing was measured twice. `tool`: the best
-    published one on the same items; None where none was asked.
+    published one on the same items; None where none was asked. `suits_tools`: whether tools could be asked
+    about such items at all.
     """
 
     errors: Agreement
@@ -137,6 +138,7 @@ class AccuracyFigures:
     repeats: RepeatSpread | None = None
     repeated_kendall: float | None = None
     tool: ToolErrors | None = None
+    suits_tools: bool = True
 
 
 @dataclass(frozen=True)
@@ -255,7 +257,8 @@ def _limits(figures: AccuracyFigures, mape: float, noun: str) -> Iterator[tuple[
         if grade is not Grade.GOOD:
             repeating = "" if repeated is None else f", repeating gives {best:.2f}"
             yield grade, f"it ranks them poorly: τ {scores.kendall:.2f}{repeating}"
-    yield from _tool_comparison(figures.tool, floor, noun)
+    if figures.tool is not None or figures.suits_tools:
+        yield from _tool_comparison(figures.tool, floor, noun)
 
 
 def _repeat_text(repeats: RepeatSpread | None) -> str:

@@ -129,12 +129,11 @@ def _by_mixes(row: StoredCoreModel) -> CoreVerdict | None:
         Agreement(Scores(overall.n, overall.error, None, None)),
         overall.n / mixes,
         None if overall.repeats is None else RepeatSpread(overall.n, 0, overall.repeats, None),
+        suits_tools=False,
     )
     judgement = accuracy_judgement(figures, "held-out mixes")
-    # No published tool can be asked about mixes here, which the last reason would say.
-    reasons = tuple(reason for reason in judgement.reasons if "published tool" not in reason)
     address = f"{reverse('mapping', args=[row.mapping.pk])}?tab=accuracy"
-    return CoreVerdict(judgement.grade, _ON_MIXES, reasons, address, row.mapping.created)
+    return CoreVerdict(judgement.grade, _ON_MIXES, judgement.reasons, address, row.mapping.created)
 
 
 def _by_evaluation(mapping: PortMapping) -> CoreVerdict | None:

@@ -99,8 +99,8 @@ def _is_outdated(run: Run, machine: Machine) -> bool:
 def _versions_of(run: Run) -> Json:
     """Versions that executed the run; {} if its journal does not say."""
     events = run.events.filter(kind=StateChanged.kind).order_by("-seq").values_list("payload", flat=True)
-    versions = (StateChanged.read(payload).versions for payload in events)
-    return next((dict(entry) for entry in versions if entry), {})
+    changes = (StateChanged.read(payload).versions for payload in events)
+    return next((dict(entry) for entry in changes if entry), {})
 
 
 def _is_quiet_now(machine: Machine) -> bool:

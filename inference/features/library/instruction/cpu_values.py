@@ -169,7 +169,9 @@ def _cached_values(
     # A core model has the latencies of the quickest operand values, the set those of all.
     rows = SchemeLatencies.objects.filter(latency_set=latencies, least__isnull=False)
     for text, least, most in rows.values_list("scheme__text", "least", "most"):
-        values[text] = replace(values[text], least_latency=least, latency=most, is_bound=False)
+        values[text] = replace(
+            values.get(text, NOTHING_KNOWN), least_latency=least, latency=most, is_bound=False
+        )
     return values
 
 

@@ -106,7 +106,9 @@ def test_what_a_machine_does_not_show_again_is_no_mistake():
     campaign.discoveries.filter(number=1).update(facts={OPERAND_VALUES: [repeated(NOT_AGAIN, LOST)]})
     campaign.families.filter(number=2).update(mark=Discovery.Mark.NO_FAULT)
     ranked = ranked_families(campaign, list(families_in_order(campaign)))
-    numbers = [[row.family.number for row in part] for part in (ranked.worst, ranked.others, ranked.doubtful)]
+    numbers = [
+        [row.family.number for row in part] for part in (ranked.worst, ranked.further, ranked.doubtful)
+    ]
     assert numbers == [[0, 3, 4], [], [1, 2]]
     assert ranked.doubtful[0].hardware.endswith("do not report it.")
     assert "Of 5 families: 4 measured by a machine; 1 not shown again" in ranked.sentence

@@ -24,8 +24,9 @@ from inference.formats.document import (
     VerdictEntry,
     experiment_of_entry,
 )
+from inference.formats.file_formats import FileContent, Format
 from inference.formats.file_numbers import FileUnit
-from inference.formats.import_formats import FileContent, Format, ParsedFile, read
+from inference.formats.import_formats import ParsedFile, read
 from inference.formats.problems import FileProblem, Problems, excerpt
 from inference.isa.scheme import Features
 

@@ -14,8 +14,9 @@ from inference.core.experiment import Measured
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.core.texts import count_of
+from inference.formats.file_formats import FileContent
 from inference.formats.file_numbers import FileUnit
-from inference.formats.import_formats import FileContent, ParsedFile, read
+from inference.formats.import_formats import ParsedFile, read
 from inference.formats.imported_explanation import ImportedExplanation, explanation_of
 from inference.formats.palmed_json import NameList
 from inference.formats.parsing import AnyNames, Names, Parsed, resolve

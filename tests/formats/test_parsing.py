@@ -10,8 +10,9 @@ import pytest
 from inference.core.experiment import Experiment
 from inference.core.metrics import Unit
 from inference.formats import experiment_csv, import_formats
+from inference.formats.file_formats import FORMATS, FileContent, Format
 from inference.formats.file_numbers import FileUnit
-from inference.formats.import_formats import FORMATS, FileContent, Format, bytes_to_store, pack, read, unpack
+from inference.formats.import_formats import bytes_to_store, pack, read, unpack
 from inference.formats.parsing import AnyNames, Parsed, parse, resolve
 from inference.formats.problems import MAX_LISTED
 from inference.isa import llvm_mc

@@ -13,7 +13,8 @@ from benchmarks import _input_importers as importers
 from benchmarks._input_importers import IMPORTERS, Importer, UnsoundError
 from benchmarks.hostile import outcome_of
 from inference.core.texts import is_line
-from inference.formats.import_formats import FORMATS, Format, bytes_to_store
+from inference.formats.file_formats import FORMATS, Format
+from inference.formats.import_formats import bytes_to_store
 from inference.formats.problems import Problems
 from inference.formats.source import read_source
 from tests.zips import packed, unpacked

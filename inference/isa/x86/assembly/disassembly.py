@@ -11,6 +11,7 @@ from functools import cached_property
 from iced_x86 import Decoder
 
 from inference.isa.code.block import BlockError, dropped_line, line_numbers
+from inference.isa.code.listings import ListedLine, Listing
 from inference.isa.code.pieces import AssemblyProgram, ProgramInstruction
 from inference.isa.code.source import refuse_control_characters
 from inference.isa.x86.assembly.layout import (
@@ -22,7 +23,6 @@ from inference.isa.x86.assembly.layout import (
     lay_out,
     place_at,
 )
-from inference.isa.x86.assembly.listings import ListedLine, Listing
 from inference.isa.x86.assembly.markers import split_regions
 from inference.isa.x86.assembly.prefixes import is_prefix
 from inference.isa.x86.assembly.statements import read_statement, visible_syntax

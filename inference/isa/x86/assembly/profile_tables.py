@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from inference.isa.code.annotations import SourcePlace
-from inference.isa.x86.assembly.listings import ListedLine, Listing
+from inference.isa.code.listings import IsForeign, ListedLine, Listing, ListingKind, NumberedLines
 
 _ASSEMBLY = ("assembly", "instruction")
 _ADDRESS = ("address", "code location", "rva")
@@ -36,8 +36,7 @@ class _Columns(NamedTuple):
     source_line: int | None
 
 
-def listing_of_table(lines: Sequence[tuple[int, str]]) -> Listing | None:
-    """The listing in a text with such a table, None in another one. `lines`: (number from 1, text)."""
+def _listing_of_table(lines: NumberedLines, _is_foreign: IsForeign) -> Listing | None:
     for place, (_, line) in enumerate(lines[:_MAX_LINES_BEFORE]):
         lowered = line.lower()
         if not any(title in lowered for title in _ASSEMBLY) or not any(name in lowered for name in _ADDRESS):
@@ -99,3 +98,8 @@ def _rows(lines: Sequence[tuple[int, str]], cells: Cells, columns: _Columns) -> 
 def _number(cell: str) -> float | None:
     match = _METRIC.fullmatch(cell)
     return None if match is None else float(match[1].replace(",", ""))
+
+
+PROFILE_TABLES = ListingKind(
+    "VTune", re.compile(r"\b(?:assembly|instruction)\b", re.IGNORECASE), _listing_of_table
+)

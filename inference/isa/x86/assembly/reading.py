@@ -8,8 +8,7 @@ from functools import partial
 from inference.isa.code.pieces import AssemblyProgram
 from inference.isa.code.source import lines_of, source_lines
 from inference.isa.x86.assembly.disassembly import program_of_listing
-from inference.isa.x86.assembly.listings import listing_of
-from inference.isa.x86.assembly.profile_tables import listing_of_table
+from inference.isa.x86.assembly.listing_kinds import listing_in
 from inference.isa.x86.assembly.text import TextState, program_of_text
 
 
@@ -38,7 +37,7 @@ def listed_program(
 
     `is_foreign`: whether a line is code of another instruction set.
     """
-    listing = listing_of_table(lines) or listing_of(lines, is_foreign)
+    listing = listing_in(lines, is_foreign)
     return None if listing is None else program_of_listing(listing)
 
 

@@ -1,4 +1,4 @@
-"""Listings of disassemblers, debuggers and profilers: lines with an address, maybe bytes, an instruction.
+"""Listings as lines with an address, maybe bytes, and an instruction: those of most programs.
 
 | program | line |
 |---|---|
@@ -8,7 +8,6 @@
 | JMH's perfasm | `  3.46%   ↗  0x00007f0d3c11a2c6: push %rbp` |
 | xed | `XDIS 401126: PUSH BASE 55 push rbp` |
 | IDA, Ghidra, x64dbg | `.text:0000000000401126 55 push rbp` |
-| VTune | see `profile_tables` |
 | LuaJIT | `0bcbffcf  addsd xmm7, [0x40015d78]`, `0bcbffde  jle 0x0bcbffcf ->LOOP` |
 | radare2 | `│ ┌─> 0x00401126  55  push rbp` |
 """
@@ -16,15 +15,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
 
-from inference.isa.code.annotations import LatencyComments, ListedSource, SourcePlace, java_place
-from inference.isa.code.block import DroppedLine, dropped_line
+from inference.isa.code.annotations import LatencyComments, ListedSource, java_place
+from inference.isa.code.block import dropped_line
+from inference.isa.code.listings import IsForeign, LineLanguage, ListedLine, Listing, NumberedLines
 from inference.isa.code.source import without_drawings
-from inference.isa.x86.assembly.skipped_lines import classify, is_instruction
-from inference.isa.x86.assembly.statements import begins_instruction
 
 _PERF = re.compile(
     r"[ \t]*(?:(\d+(?:\.\d+)?)[ \t]*(?:%[ \t]*)?)?(?:(?<!\S):|(?<=\.\d\d):|[│┃|])(.*)", re.ASCII
@@ -67,9 +65,6 @@ _SPACED_BYTES = re.compile(r"\s*((?:[0-9a-f]{2} )*[0-9a-f]{2})(?:[\s|]+(.*))?", 
 _JOINED_BYTES = re.compile(r"\s*((?:[0-9a-f]{2}){1,15})[\s|]++(\S.*)", re.IGNORECASE)
 """`4889e5   mov rbp, rsp`."""
 
-_RELOCATION = re.compile(r"\s*(?:R_X86_64_|IMAGE_REL_|X86_64_RELOC_)")
-"""Of ELF, COFF and Mach-O, between the instructions."""
-
 _JUMP_ART = re.compile(r"\s*(?:[|/\\+>-]|X(?=[\s|/\\+>-]))(?:[\s|/\\+>-]|X(?=[\s|/\\+>-]))*")
 """Lines that `objdump --visualize-jumps` draws between an address and its bytes."""
 
@@ -77,54 +72,18 @@ _OFFSET = re.compile(r"\+(?:0x)?[0-9a-f]+$", re.IGNORECASE)
 _LOCAL_TARGET = re.compile(
     r"\s(?:j\w+|call|loop\w*)[ \t]+(\d+)[bf][ \t]*(?:[#;]|//|$)", re.IGNORECASE | re.MULTILINE
 )
-_LISTING_MARK = re.compile(r":|│|^[^\w\n]*(?:0x)?[0-9a-f]{8}", re.IGNORECASE | re.MULTILINE)
-"""Occurs in every listing."""
-
 _WIDE = re.compile(r"[ \t]{40,}")
 _MAX_LINE_LENGTH = 1000  # characters of a line that are looked at
 
 
-@dataclass(frozen=True, slots=True)
-class ListedLine:
-    """A line of a listing: an address and its content, or only a `label`; `count` is a profiler's number.
-
-    `code` is empty where the listing shows no bytes.
-    """
-
-    number: int
-    address: int | None = None
-    code: bytes = b""
-    text: str = ""
-    label: str = ""
-    count: float | None = None
-    source: SourcePlace | None = None
-    latency: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """The lines, the numbers of other lines by kind, and other lines that look like code.
-
-    `notes`: on wrong comments, as sentences without a full stop.
-    """
-
-    lines: list[ListedLine]
-    skipped: Counter[str]
-    dropped: list[DroppedLine]
-    notes: list[str]
-
-
 def listing_of(
-    lines: Sequence[tuple[int, str]], is_foreign: Callable[[str], bool] = lambda _line: False
+    lines: NumberedLines, language: LineLanguage, is_foreign: IsForeign = lambda _line: False
 ) -> Listing | None:
     """The listing in a text; None where the text is none.
 
-    `lines`: (number from 1, text). Most instructions must have addresses, which do not decrease within a
-    function. `is_foreign`: whether a line is code of another instruction set.
+    Most instructions must have addresses, which do not decrease within a function.
     """
     text = "\n".join(line for _, line in lines)
-    if not _LISTING_MARK.search(text):
-        return None
     is_perf = bool(_PERF_MARK.search(text))
     is_plain = not is_perf and text.isascii() and not ("% " in text or "%\t" in text)
     entries: list[ListedLine] = []
@@ -141,12 +100,16 @@ def listing_of(
             entries.append(ListedLine(number, _end_address(entries), pending, short["text"]))
             pending = b""
             continue
-        entry = _parse_addressed(number, line) if is_plain else _parse_line(number, line, is_perf=is_perf)
+        entry = (
+            _parse_addressed(number, line, language)
+            if is_plain
+            else _parse_line(number, line, language, is_perf=is_perf)
+        )
         if entry is None:
             if not (digits := _bytes_alone(line)):
                 other_lines.append((number, line))
             pending = digits or pending
-            unlisted += begins_instruction(line.strip())
+            unlisted += language.begins_instruction(line.strip())
         elif entry.code and not entry.text and entries and _continues(entries[-1], entry):
             last = entries[-1]
             entries[-1] = replace(last, code=last.code + entry.code)
@@ -155,7 +118,7 @@ def listing_of(
     coded = sum(1 for entry in entries if entry.address is not None and (entry.text or entry.code))
     if not coded or unlisted >= coded or _addresses_are_labels(entries, text):
         return None
-    kinds, dropped = classify(other_lines, is_foreign)
+    kinds, dropped = language.classify(other_lines, is_foreign)
     bare = [] if is_plain else [entry for entry in entries if entry.text and entry.address is None]
     if 0 < len(bare) < coded:  # else only targets of jumps have addresses
         entries = [entry for entry in entries if not entry.text or entry.address is not None]
@@ -216,7 +179,7 @@ def _shortened(line: str) -> str:
     return f"{line[:_MAX_LINE_LENGTH]}{end}"
 
 
-def _parse_line(number: int, line: str, *, is_perf: bool) -> ListedLine | None:
+def _parse_line(number: int, line: str, language: LineLanguage, *, is_perf: bool) -> ListedLine | None:
     """A line of a listing; None for one without code.
 
     perf writes samples or their share before the code, objdump an address: both are tried, as texts are
@@ -232,15 +195,21 @@ def _parse_line(number: int, line: str, *, is_perf: bool) -> ListedLine | None:
     if count is None and "%" in code and (shares := _SHARES.match(code)):
         count, code = float(shares[1]), code[shares.end() :]
     if count is None and not is_perf:
-        return _parse_addressed(number, code)
+        return _parse_addressed(number, code, language)
     code = _PERF_LINE.sub("", code)
     text = code.strip()
-    if not _ADDRESS.match(code) and begins_instruction(text) and (count is not None or is_instruction(text)):
+    if (
+        not _ADDRESS.match(code)
+        and language.begins_instruction(text)
+        and (count is not None or language.is_instruction(text))
+    ):
         return ListedLine(number, None, b"", text, "", count)
-    return _parse_addressed(number, code, count)
+    return _parse_addressed(number, code, language, count)
 
 
-def _parse_addressed(number: int, line: str, count: float | None = None) -> ListedLine | None:
+def _parse_addressed(
+    number: int, line: str, language: LineLanguage, count: float | None = None
+) -> ListedLine | None:
     """A line that begins with an address, or is a heading."""
     if ":" not in line and not _COLUMNS.fullmatch(line):
         return None
@@ -251,26 +220,32 @@ def _parse_addressed(number: int, line: str, count: float | None = None) -> List
         return ListedLine(number, int(match["address"], 16), bytes.fromhex(match["bytes"]), match["text"])
     for pattern in (_PLAIN, _SECTIONED, _COLUMNS):
         if (match := pattern.fullmatch(line)) is not None:
-            return _parse_content(number, int(match["address"], 16), match["rest"], count)
+            return _parse_content(number, int(match["address"], 16), match["rest"], language, count)
     named = _NAMED.fullmatch(line)
     return ListedLine(number, label=named["label"]) if named else None
 
 
-def _parse_content(number: int, address: int, content: str, count: float | None) -> ListedLine | None:
+def _parse_content(
+    number: int, address: int, content: str, language: LineLanguage, count: float | None
+) -> ListedLine | None:
     """What follows the address of a line: bytes, an instruction, both, or a label; None for a relocation."""
-    if _RELOCATION.match(content):
+    if language.relocation.match(content):
         return None
     code, text = b"", content
     if match := _SPACED_BYTES.fullmatch(content):
         code, text = bytes.fromhex(match[1]), match[2] or ""
-    elif (match := _JOINED_BYTES.fullmatch(content)) and begins_instruction(match[2]):
+    elif (match := _JOINED_BYTES.fullmatch(content)) and language.begins_instruction(match[2]):
         code, text = bytes.fromhex(match[1]), match[2]
     text = text.strip().strip("|").strip()
-    if not code and not begins_instruction(text) and not text.startswith(("(bad)", ".byte", ".long", "...")):
+    if (
+        not code
+        and not language.begins_instruction(text)
+        and not text.startswith(("(bad)", ".byte", ".long", "..."))
+    ):
         if text.endswith(":"):
             return ListedLine(number, address, label=text[:-1].strip())
         if art := _JUMP_ART.match(content):
-            return _parse_content(number, address, content[art.end() :], count)
+            return _parse_content(number, address, content[art.end() :], language, count)
         if text and not re.fullmatch(r"\w[\w\s,.()<>%$*+\-\[\]:]*", text):
             return None
         return ListedLine(number, address, b"", text, "", count) if text else None

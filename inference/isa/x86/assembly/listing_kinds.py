@@ -1,0 +1,41 @@
+"""The kinds of listings of x86-64 that are read, in the order in which a text is compared with them."""
+
+from __future__ import annotations
+
+import re
+
+from inference.isa.code.addressed_lines import listing_of
+from inference.isa.code.listings import IsForeign, LineLanguage, Listing, ListingKind, NumberedLines
+from inference.isa.x86.assembly.profile_tables import PROFILE_TABLES
+from inference.isa.x86.assembly.skipped_lines import classify, is_instruction
+from inference.isa.x86.assembly.statements import begins_instruction
+
+LANGUAGE = LineLanguage(
+    begins_instruction,
+    is_instruction,
+    classify,
+    re.compile(r"\s*(?:R_X86_64_|IMAGE_REL_|X86_64_RELOC_)"),  # of ELF, COFF and Mach-O
+)
+
+
+def _read_addressed_lines(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
+    return listing_of(lines, LANGUAGE, is_foreign)
+
+
+ADDRESSED_LINES = ListingKind(
+    "objdump",
+    re.compile(r":|│|^[^\w\n]*(?:0x)?[0-9a-f]{8}", re.IGNORECASE | re.MULTILINE),
+    _read_addressed_lines,
+)
+"""Lines that begin with an address, of most programs: see `inference.isa.code.addressed_lines`."""
+
+KINDS: tuple[ListingKind, ...] = (PROFILE_TABLES, ADDRESSED_LINES)
+
+
+def listing_in(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
+    """The listing in a text, of the first kind that it is; None where it is none. Raises `BlockError`."""
+    text = "\n".join(line for _, line in lines)
+    for kind in KINDS:
+        if kind.signature.search(text) and (listing := kind.read(lines, is_foreign)) is not None:
+            return listing
+    return None

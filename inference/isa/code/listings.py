@@ -22,8 +22,8 @@ IsForeign = Callable[[str], bool]
 class ListedLine:
     """A line of a listing: an address and its content, or only a `label`; `count` is a profiler's number.
 
-    `code` is empty where the listing shows no bytes. `is_own_syntax`: the text is in a syntax of the program's
-    own, which is never compared with the bytes.
+    `code` is empty where the listing shows no bytes. `is_own_syntax`: the text is in the program's own syntax
+    and never compared with the bytes.
     """
 
     number: int

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.agent.code_pages import GuardedPages
+from inference.isa.addresses import BlockAddress, InstructionAddresses
 from inference.isa.blocks import Block, accesses_of, read_blocks
 from inference.isa.dependences import PAGE_BYTES
 from inference.isa.start_values import START
-from inference.isa.x86.addresses import BlockAddress, InstructionAddresses, addresses_of
+from inference.isa.x86.addresses import addresses_of
 
 _FREE = ("rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11")
 _WIDE = st.sampled_from(_FREE)

@@ -13,11 +13,12 @@ from functools import cache, lru_cache
 
 from iced_x86 import Decoder, Instruction, OpKind, Register, RegisterExt
 
+from inference.isa.addresses import InstructionAddresses
 from inference.isa.code.block import Block
 from inference.isa.code.control_flow import LOOP
 from inference.isa.dependences import CODE, STACK, InstructionAccesses, MemoryPlace, OperandAccess
 from inference.isa.scheme import TIMED_BY_VALUES, Scheme
-from inference.isa.x86.addresses import InstructionAddresses, addresses_of
+from inference.isa.x86.addresses import addresses_of
 from inference.isa.x86.blocks.scheme_lookup import scheme_of
 from inference.isa.x86.forms import MNEMONICS
 from inference.isa.x86.iced_types import RegisterValue

@@ -1,0 +1,243 @@
+"""Addresses of a block's instructions, from interpreting its first iterations with numbers and unknowns.
+
+A value is a sum of unknown parts and a constant, so that `[rax+8]` and `[rbx]` are the same place after `lea
+rbx, [rax+8]`. Where registers and memory start with one number, as on machines that measure blocks, nearly
+all values are numbers, and all pages are one (`inference.agent.paging`): accesses that are far apart in the
+code meet. Equal computations on equal values give the same unknown again, so that an address can be constant
+without being known.
+
+The folder of an instruction set executes the instructions, with `SymbolicState` and the operations below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import NamedTuple
+
+from inference.isa.dependences import PAGE_BYTES
+from inference.isa.start_values import START
+
+Parts = tuple[tuple[int, int], ...]
+"""Unknown numbers, each by its index, with their factors."""
+
+ALL_BITS = (1 << 64) - 1
+_ITERATIONS = 4
+"""The most iterations to interpret: then values have propagated around the loop."""
+
+_WORD = 8  # bytes
+
+
+class BlockAddress(NamedTuple):
+    """An address: exactly `offset` bytes from addresses with equal `parts`.
+
+    `step`: bytes by which it moves per iteration, None where unknown. `page`: see
+    `inference.isa.dependences.MemoryPlace`.
+    """
+
+    parts: Parts
+    offset: int
+    step: int | None
+    page: int = 0
+
+
+class InstructionAddresses(NamedTuple):
+    """The addresses of the memory operand, and of the stack access of `push` and `pop`; None without.
+
+    `shift`: the value of `rcx` where a shift uses it, None where unknown or varying.
+    """
+
+    memory: BlockAddress | None = None
+    stack: BlockAddress | None = None
+    shift: int | None = None
+
+
+class Value(NamedTuple):
+    """A 64-bit number: a constant and unknown parts. A tuple, since most time goes to comparing values."""
+
+    constant: int
+    parts: Parts = ()
+
+    def plus(self, other: Value, factor: int = 1) -> Value:
+        constant = (self.constant + factor * other.constant) & ALL_BITS
+        if not other.parts:
+            return Value(constant, self.parts)
+        factors = dict(self.parts)
+        for name, times in other.parts:
+            factors[name] = (factors.get(name, 0) + factor * times) & ALL_BITS
+        return Value(constant, tuple(sorted((name, times) for name, times in factors.items() if times)))
+
+
+ZERO = Value(0)
+
+
+class Accessed(NamedTuple):
+    """The addresses of a memory operand and of a stack access, and the count of a shift."""
+
+    memory: Value | None = None
+    stack: Value | None = None
+    shift: Value | None = None
+
+
+def addresses_in_iterations(
+    iteration: Callable[[], list[Accessed]], *, equal_start: bool
+) -> list[InstructionAddresses]:
+    """The addresses of each instruction, from executing iterations until nothing moves any more.
+
+    `equal_start`: registers and memory start with `START`.
+    """
+    previous: list[Accessed] = []
+    current: list[Accessed] = []
+    for _ in range(_ITERATIONS):
+        previous, current = current, iteration()
+        if previous == current:
+            break
+    return [
+        InstructionAddresses(
+            _block_address(earlier.memory, later.memory, equal_start=equal_start),
+            _block_address(earlier.stack, later.stack, equal_start=equal_start),
+            _constant_of(later.shift) if earlier.shift == later.shift else None,
+        )
+        for earlier, later in zip(previous, current, strict=True)
+    ]
+
+
+def _block_address(earlier: Value | None, later: Value | None, *, equal_start: bool) -> BlockAddress | None:
+    if earlier is None or later is None:
+        return None
+    step = signed(later.constant - earlier.constant) if earlier.parts == later.parts else None
+    if equal_start and not later.parts:
+        return BlockAddress((), later.constant % PAGE_BYTES, step, later.constant // PAGE_BYTES)
+    return BlockAddress(later.parts, signed(later.constant), step)
+
+
+def _constant_of(value: Value | None) -> int | None:
+    return None if value is None or value.parts else value.constant
+
+
+class _Stored(NamedTuple):
+    address: Value
+    bits: int
+    value: Value
+
+
+class SymbolicState:
+    """A `Value` in each register, in the flags, and in each place in memory."""
+
+    def __init__(self, registers: Iterable[int], *, equal_start: bool) -> None:
+        self._equal_start = equal_start
+        self._numbers: dict[Hashable, int] = {}
+        start = Value(START)
+        self.registers = {n: start if equal_start else self.unknown("register", n) for n in registers}
+        self.flags = self.unknown("flags")
+        self._stored: list[_Stored] = []
+
+    def unknown(self, *key: Hashable) -> Value:
+        """An unknown number, the same one for equal keys."""
+        return Value(0, ((self._numbers.setdefault(key, len(self._numbers)), 1),))
+
+    def store(self, address: Value, bits: int, value: Value) -> None:
+        self._stored = [store for store in self._stored if (store.address, store.bits) != (address, bits)]
+        self._stored.append(_Stored(address, bits, value))
+
+    def loaded(self, address: Value, bits: int) -> Value:
+        """The value of the last store there; else the start value of memory."""
+        for store in reversed(self._stored):
+            distance = self._distance_from(address, store)
+            if distance is None:
+                continue
+            if distance == 0 and bits == store.bits:
+                return store.value
+            if -bits < 8 * distance < store.bits:
+                return self._joined(address, bits) or self.unknown("part of memory", distance, bits, store)
+        return self._joined(address, bits) or self.unknown("memory", address, bits)
+
+    def _distance_from(self, address: Value, stored: _Stored) -> int | None:
+        """Bytes from a store's address to this one; None where unknown."""
+        if stored.address.parts != address.parts:
+            return None
+        distance = signed(address.constant - stored.address.constant)
+        if self._equal_start and not address.parts:
+            distance = (distance + PAGE_BYTES // 2) % PAGE_BYTES - PAGE_BYTES // 2
+        return distance
+
+    def _joined(self, address: Value, bits: int) -> Value | None:
+        """The value of several stores and the start value of memory together; None where unknown."""
+        if not self._equal_start or address.parts:
+            return None
+        loaded = bytearray()
+        for k in range(min(bits // 8, _WORD)):
+            byte = self._byte(address.plus(Value(k)))
+            if byte is None:
+                return None
+            loaded.append(byte)
+        return Value(int.from_bytes(loaded, "little"))
+
+    def _byte(self, address: Value) -> int | None:
+        for store in reversed(self._stored):
+            distance = self._distance_from(address, store)
+            if distance is not None and 0 <= 8 * distance < store.bits:
+                return None if store.value.parts else store.value.constant >> 8 * distance & 0xFF
+        return START.to_bytes(_WORD, "little")[address.constant % _WORD]
+
+
+def signed(number: int, bits: int = 64) -> int:
+    number &= (1 << bits) - 1
+    return number - (1 << bits) if number >> (bits - 1) else number
+
+
+def sign_extended(value: Value, bits: int) -> Value:
+    """The sign-extended value where it is known; else unchanged."""
+    return value if value.parts else Value(signed(value.constant, bits) & ALL_BITS)
+
+
+Operation = Callable[[int, Sequence[Value]], Value | None]
+"""f(bits, sources): the result of an instruction; None where unknown."""
+
+
+def exact(bits: int, value: Value) -> Value | None:
+    """The value; None where carries into unknown bits are lost."""
+    return value if bits == 64 or not value.parts else None
+
+
+def sum_with(factor: int) -> Operation:
+    return lambda bits, of: exact(bits, of[0].plus(of[1], factor))
+
+
+def bitwise(compute: Callable[[int, int], int]) -> Operation:
+    def computed(bits: int, of: Sequence[Value]) -> Value | None:
+        if of[0] == of[1]:
+            return ZERO if compute(1, 1) == 0 else of[0]
+        first, second = of[:2]
+        if first.parts or second.parts:
+            return None
+        return Value(compute(first.constant, second.constant) & ALL_BITS)
+
+    return computed
+
+
+def shifted(compute: Callable[[int, int, int], int]) -> Operation:
+    """`compute`: f(value, count, bits)."""
+
+    def computed(bits: int, of: Sequence[Value]) -> Value | None:
+        if of[0].parts or of[1].parts:
+            return None
+        return Value(compute(of[0].constant, of[1].constant & (63 if bits == 64 else 31), bits) & ALL_BITS)
+
+    return computed
+
+
+def shifted_left(bits: int, operands: Sequence[Value]) -> Value | None:
+    if operands[1].parts:
+        return None
+    return exact(bits, ZERO.plus(operands[0], 1 << (operands[1].constant & (63 if bits == 64 else 31))))
+
+
+def product(bits: int, operands: Sequence[Value]) -> Value | None:
+    if len(operands) < 2:
+        return None
+    first, second = operands[-2:]
+    if first.parts and second.parts:
+        return None
+    return exact(
+        bits, ZERO.plus(first, second.constant) if not second.parts else ZERO.plus(second, first.constant)
+    )

@@ -62,7 +62,7 @@ def run(functions: Sequence[bytes], path: Path, iterations: int = 3) -> Outcome:
     driver = machine_code(list(_driver(table, len(functions), state, middle, iterations)))
     pointers = b"".join(address.to_bytes(8, "little") for address in addresses)
     content = driver.ljust(length, b"\0") + pointers.ljust(first - table, b"\0") + bytes(code)
-    path.write_bytes(_headers(len(content), middle + MEMORY // 2 - BASE - HEADERS) + content)
+    path.write_bytes(elf_headers(len(content), middle + MEMORY // 2 - BASE - HEADERS) + content)
     path.chmod(0o755)
     assert QEMU is not None
     done = subprocess.run([QEMU, path], capture_output=True, timeout=60, check=False)
@@ -71,7 +71,7 @@ def run(functions: Sequence[bytes], path: Path, iterations: int = 3) -> Outcome:
     return Outcome(done.returncode, returned, struct.unpack(f"<{len(words) // 8}Q", words))
 
 
-def _headers(size: int, memory: int) -> bytes:
+def elf_headers(size: int, memory: int) -> bytes:
     ident = b"\x7fELF\x02\x01\x01" + bytes(9)
     start = BASE + HEADERS
     elf = struct.pack("<16sHHIQQQIHHHHHH", ident, 2, 183, 1, start, 64, 0, 0, 64, 56, 1, 0, 0, 0)

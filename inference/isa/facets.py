@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -253,6 +254,41 @@ class LlvmSide(Protocol):
     @property
     def models(self) -> str:
         """The folder of core models in LLVM's sources, "" where they cannot be read."""
+
+    @property
+    def every_feature(self) -> str:
+        """Features with which a disassembler knows all code, in LLVM's spelling; "" where it always does."""
+
+    @property
+    def simulated(self) -> Sequence[str]:
+        """Processors of which llvm-mca has models, as examples."""
+
+    @property
+    def probe(self) -> str:
+        """An instruction that every model of a processor has."""
+
+    @property
+    def comment(self) -> str:
+        """The beginning of a comment behind an instruction."""
+
+    @property
+    def prefixes(self) -> Collection[str]:
+        """Words that disassemblers print on a line before the instruction that they belong to."""
+
+    @property
+    def separator_code(self) -> re.Pattern[bytes]:
+        """What code that may contain a separator has."""
+
+    @property
+    def separator_text(self) -> re.Pattern[str]:
+        """How disassemblers print a separator, with its number as group 1; "" for 0."""
+
+    @property
+    def osaca(self) -> str:
+        """OSACA's name of the instruction set."""
+
+    def separator(self, number: int) -> bytes:
+        """An instruction that carries a number below 2,000 and separates blocks in one input."""
 
     def instances(self, texts: Iterable[str]) -> dict[str, bytes]:
         """{scheme text: machine code of one instance}, without schemes that have none."""

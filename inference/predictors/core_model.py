@@ -17,6 +17,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_choices, choice, setting
 from inference.isa.blocks import Block, BlockError, block_of_bytes
+from inference.isa.targets import DEFAULT
 from inference.measuring.blocks import LOOP, MODES, UNROLLED
 from inference.predictors.protocol import Answer, Failure
 
@@ -77,8 +78,14 @@ class ModelledBlocks:
     """
 
     def __init__(
-        self, title: str, load: Callable[[], CoreModel], settings: CoreModelSettings, content: Json
+        self,
+        title: str,
+        load: Callable[[], CoreModel],
+        settings: CoreModelSettings,
+        content: Json,
+        isa: str = DEFAULT,
     ) -> None:
+        self._isa = isa
         self._title = title
         self._load = load
         self._settings = settings
@@ -119,7 +126,7 @@ class ModelledBlocks:
     def _answer(self, code: bytes) -> Answer:
         """The model's prediction, with the bound that decides as detail; a failure where it has none."""
         try:
-            prediction = self.explain(block_of_bytes(code))
+            prediction = self.explain(block_of_bytes(code, self._isa))
         except BlockError as error:
             return Answer(failure=Failure.UNSUPPORTED, detail=error.message)
         if prediction.unknown:

@@ -10,7 +10,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import values_of
 from inference.isa.blocks import BlockName, block_of_bytes, body_of, iteration_of
-from inference.isa.targets import DEFAULT
+from inference.isa.targets import DEFAULT, FOLDERS
 from inference.measuring.blocks import LOOP, MODES, UNROLLED
 from inference.predictors import (
     command,
@@ -71,7 +71,9 @@ class PredictorKind:
             single mode is that of all its answers; none means that the answer is the same in both, or that
             its mode is
                 unknown.
-        isas: The instruction sets whose blocks it predicts.
+        isas: The instruction sets whose blocks it predicts, with one options or another.
+        isa_of: Of settings, the only instruction set whose blocks it then predicts; None where it predicts
+            those of all `isas`.
     """
 
     name: str
@@ -87,6 +89,7 @@ class PredictorKind:
     is_uncontained: bool = False
     modes: Mapping[str, Json] = field(default_factory=dict)
     isas: Sequence[str] = (DEFAULT,)
+    isa_of: Callable[[Any], str] | None = None
 
     @property
     def obstacle(self) -> str:
@@ -109,6 +112,10 @@ class PredictorKind:
             return self.make(self.settings_of(options))
         except OSError as error:  # of a file that they name: a name too long, no right to read it
             raise PredictorError(f"{self.name}: {error}") from error
+
+    def isas_of(self, options: Mapping[str, Any]) -> Sequence[str]:
+        """The instruction sets whose blocks it predicts with these options. Raises `PredictorError`."""
+        return self.isas if self.isa_of is None else (self.isa_of(self.settings_of(options)),)
 
     def mode_of(self, options: Mapping[str, Any]) -> str:
         """The mode that options select; "" where it makes no difference to this kind."""
@@ -196,6 +203,8 @@ KINDS: dict[str, PredictorKind] = {
             _installed_llvm,
             anywhere=True,
             takes_jumps=True,
+            isas=tuple(FOLDERS),
+            isa_of=mca.isa_of,
         ),
         PredictorKind(
             osaca.KIND,
@@ -207,6 +216,8 @@ KINDS: dict[str, PredictorKind] = {
             _installed_osaca,
             anywhere=True,
             processors=osaca.processors,
+            isas=tuple(FOLDERS),
+            isa_of=osaca.isa_of,
         ),
         PredictorKind(
             uica.KIND,

@@ -12,6 +12,7 @@ from inference.core.protocols import Json
 from inference.core.tunables import choice, setting
 from inference.isa.blocks import Block, BlockError, block_of_bytes
 from inference.isa.start_values import StartValues
+from inference.isa.targets import DEFAULT
 from inference.measuring.blocks import MODES, BlockOptions, obstacle
 from inference.predictors.protocol import Answer, Failure
 
@@ -68,7 +69,9 @@ class MeasuredBlocks:
         measure: BlockMeasurement,
         settings: MachineSettings,
         done: Callable[[], None] = lambda: None,
+        isa: str = DEFAULT,
     ) -> None:
+        self._isa = isa
         self._title = title
         self._identity = identity
         self._measure = measure
@@ -97,7 +100,7 @@ class MeasuredBlocks:
         measurable: list[tuple[int, Block]] = []
         for index, (code, _) in enumerate(blocks):
             try:
-                block = block_of_bytes(code)
+                block = block_of_bytes(code, self._isa)
                 reason = obstacle(block, self._settings.options, None)
             except BlockError as error:
                 reason = error.message

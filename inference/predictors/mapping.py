@@ -20,6 +20,7 @@ from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable
 from inference.core.tunables import check_number, setting
 from inference.isa.blocks import Block, BlockError, block_of_bytes, body_of, schemes_of_bytes
+from inference.isa.targets import DEFAULT
 from inference.predictors.protocol import Answer, Failure
 
 KIND = "mapping"
@@ -56,7 +57,9 @@ class MappedBlocks:
         settings: MappingSettings,
         content: str,
         fused: Callable[[], Collection[str] | None] = lambda: None,
+        isa: str = DEFAULT,
     ) -> None:
+        self._isa = isa
         self._settings = settings
         self._title = title
         self._mapping = _assuming(mapping, settings.r_max)
@@ -105,7 +108,7 @@ class MappedBlocks:
     def _terms(self, code: bytes) -> dict[str, int] | Answer:
         """{scheme: instances per iteration} of a block, or why the mapping cannot predict it."""
         try:
-            schemes = schemes_of_bytes(code)
+            schemes = schemes_of_bytes(code, self._isa)
         except BlockError as error:
             return Answer(failure=Failure.UNSUPPORTED, detail=error.message)
         lacking = [
@@ -114,9 +117,9 @@ class MappedBlocks:
         if lacking:
             detail = f"the mapping does not describe {'; '.join(dict.fromkeys(lacking))}"
             return Answer(failure=Failure.UNSUPPORTED, detail=detail[:300])
-        if body_of(code) == code:
+        if body_of(code, self._isa) == code:
             return dict(Counter(filter(None, schemes)))
-        block = block_of_bytes(code)
+        block = block_of_bytes(code, self._isa)
         terms = iteration_terms(block, loop_branch(block, self._described, self._fused))
         return {scheme: count for scheme, count in terms.items() if scheme in self._described}
 

@@ -22,8 +22,8 @@ UICA_NAMES = {
 }
 """uiCA's names of the cores that it knows, by their names in LLVM; IACA and Facile have the same names."""
 
-PROCESSORS = tuple(name for name in TOOL_NAMES if not name.startswith(("Cortex", "Neoverse")))
-"""The x86-64 cores that tools may know, by `Microarchitecture.name`."""
+PROCESSORS = tuple(TOOL_NAMES)
+"""The cores that tools may know, by `Microarchitecture.name`; those of one instruction set are neighbours."""
 
 _SAME_CORE = {"emeraldrapids": "sapphirerapids", "raptorlake": "alderlake"}
 """An older name in LLVM of the same core or a very similar one, for releases that lack the newer."""
@@ -34,7 +34,10 @@ _OLDER = {
     "Zen 3": "Zen 2",
     "Golden Cove": "Ice Lake-SP",
     "Raptor Cove": "Golden Cove",
+    "Cortex-A76": "Cortex-A72",
     "Neoverse N1": "Cortex-A76",
+    "Neoverse N2": "Neoverse N1",
+    "Neoverse V2": "Neoverse V1",
 }
 """The core before, of the same vendor: what people ask a tool about that does not know theirs yet."""
 

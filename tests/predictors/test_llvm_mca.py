@@ -9,6 +9,8 @@ from django.conf import settings as django_settings
 
 from inference.containment import Limits
 from inference.core.errors import InvalidInputError
+from inference.isa.llvm_schemes import llvm_side
+from inference.isa.targets import DEFAULT
 from inference.predictors.llvm.mca import LlvmMca, McaBatch, read_reply
 from inference.predictors.llvm.mca_settings import TOTAL, McaSettings
 from inference.predictors.llvm.releases import list_releases, processors, release_of
@@ -117,7 +119,7 @@ def test_a_program_that_is_no_llvm_is_refused(tmp_path):
 def test_blocks_keep_in_step_whatever_cannot_be_decoded():
     mark = bytes.fromhex("0f18840000000000")  # as the text itself is parted
     blocks = [ADD, b"\x06", mark, b"\x48\x01", ADD + XOR, bytes.fromhex("f0480fc74e40"), mark * 2]
-    texts = texts_of(next(iter(RELEASES.values())).mc, blocks, Limits())
+    texts = texts_of(next(iter(RELEASES.values())).mc, blocks, Limits(), llvm_side(DEFAULT))
     assert [len(text) if isinstance(text, tuple) else text.failure for text in texts] == [
         *(1, Failure.UNSUPPORTED, 1, Failure.UNSUPPORTED, 2, 1, 2)
     ]

@@ -24,9 +24,9 @@ class Aarch64Target(IsaTarget):
 
     @cached_property
     def tools(self) -> LlvmSide:
-        from inference.isa.aarch64 import assembling  # each facet when it is used
+        from inference.isa.aarch64 import tools  # each facet when it is used
 
-        return assembling
+        return tools
 
     @cached_property
     def schemes(self) -> SchemeCatalogue:

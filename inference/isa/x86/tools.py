@@ -12,10 +12,40 @@ from inference.isa.x86.att import example_code, gnu_lines, gnu_scheme
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
 
-__all__ = ["cpu", "features", "gnu_lines", "gnu_scheme", "instances", "models", "register_probes", "triple"]
+__all__ = [
+    "comment",
+    "cpu",
+    "every_feature",
+    "features",
+    "gnu_lines",
+    "gnu_scheme",
+    "instances",
+    "models",
+    "osaca",
+    "prefixes",
+    "probe",
+    "register_probes",
+    "separator",
+    "separator_code",
+    "separator_text",
+    "simulated",
+    "triple",
+]
 
 triple, cpu, features = "x86_64", "x86-64", ""
 models = "X86"
+osaca = "x86"
+every_feature = ""
+simulated = ("haswell", "skylake", "znver2")
+probe = "nop"
+comment = "#"
+prefixes = frozenset(("lock", "rep", "repe", "repne", "repz", "repnz", "xacquire", "xrelease", "notrack"))
+
+_SEPARATOR = bytes.fromhex("0f188400")
+"""`prefetchnta 0(%rax,%rax)`, without its displacement."""
+
+separator_code = re.compile(re.escape(_SEPARATOR))
+separator_text = re.compile(r"prefetchnta\s+(-?\d*)\(%rax,%rax\)")
 
 _IMMEDIATE_PROBES = frozenset({Code.MOV_R8_IMM8, Code.MOV_R16_IMM16, Code.MOV_R32_IMM32})
 _BYTE = re.compile(r"(r\d+)l")
@@ -32,6 +62,10 @@ _PROBES = (
     (Code.MOVQ_MM_MMM64, Register.MM0, 8),
     (Code.VEX_KMOVW_KR_KM16, Register.K0, 8),
 )
+
+
+def separator(number: int) -> bytes:
+    return _SEPARATOR + number.to_bytes(4, "little")
 
 
 def instances(texts: Iterable[str]) -> dict[str, bytes]:

@@ -16,9 +16,11 @@ from dataclasses import dataclass
 
 from inference.containment import CallOutcome, CannotStartError, Limits, run
 from inference.core.protocols import Json
+from inference.isa.facets import LlvmSide
+from inference.isa.llvm_schemes import llvm_side
 from inference.predictors.calling import cpu_count, in_batches
 from inference.predictors.llvm.mca_settings import LONGER, RATE, McaSettings
-from inference.predictors.llvm.releases import INSTALL, Release, check_processor, list_releases, release_at
+from inference.predictors.llvm.releases import INSTALL, Release, isa_of_processor, list_releases, release_at
 from inference.predictors.llvm.text import Text, texts_of
 from inference.predictors.protocol import Answer, Failure, PredictorError
 
@@ -55,12 +57,13 @@ class LlvmMca:
         extra: Sequence[str] = (),
     ) -> None:
         self._settings = settings
-        self.release = release or _release_for(settings)
-        check_processor(self.release, settings.cpu)
+        self.release = release or release_for(settings)
+        self.isa = isa_of_processor(self.release, settings.cpu)
+        self._side = llvm_side(self.isa)
         self._mc = mc or self.release.mc
         self._limits = Limits(seconds=settings.seconds, memory=settings.memory)
         self._pool = ThreadPoolExecutor(settings.processes or cpu_count(), thread_name_prefix=KIND)
-        self._command = (*_command(self.release, settings), *extra)
+        self._command = (*_command(self.release, settings, self._side), *extra)
         self._checked = False
         self._checking = threading.Lock()
         self._lacking: set[str] = set()
@@ -121,7 +124,7 @@ class LlvmMca:
 
     def _texts(self, blocks: Sequence[bytes]) -> list[Text | Answer]:
         parts = [blocks[k : k + _DISASSEMBLY_BATCH] for k in range(0, len(blocks), _DISASSEMBLY_BATCH)]
-        texts = self._pool.map(lambda part: texts_of(self._mc, part, self._limits), parts)
+        texts = self._pool.map(lambda part: texts_of(self._mc, part, self._limits, self._side), parts)
         return [text for part in texts for text in part]
 
     def _ask(self, texts: Sequence[Text]) -> tuple[Sequence[Answer | None], Answer]:
@@ -148,7 +151,7 @@ class LlvmMca:
             self._crashing.add(line)
 
     def _check(self) -> None:
-        """Raise `PredictorError` unless it simulates a no-op for this processor with these flags."""
+        """Raise `PredictorError` unless it simulates an instruction for this processor with these flags."""
         with self._checking:
             if self._checked:
                 return
@@ -157,7 +160,7 @@ class LlvmMca:
                     f"beside {self.release.mca} there is no llvm-mc, which turns machine code into assembly: "
                     f"{INSTALL}"
                 )
-            tried = self._run("-iterations=1", b"nop\n")
+            tried = self._run("-iterations=1", f"{self._side.probe}\n".encode())
             if tried.status != 0 or b"Total Cycles:" not in tried.stdout:
                 raise PredictorError(
                     f"llvm-mca {self.release.version} does not work with -mcpu={self._settings.cpu} "
@@ -167,15 +170,21 @@ class LlvmMca:
             self._checked = True
 
 
-def _command(release: Release, settings: McaSettings) -> list[str]:
-    command = [release.mca, "-mtriple=x86_64", f"-mcpu={settings.cpu}"]
+def _command(release: Release, settings: McaSettings, side: LlvmSide) -> list[str]:
+    command = [release.mca, f"-mtriple={side.triple}", f"-mcpu={settings.cpu}"]
     command += ["-instruction-info=0", "-resource-pressure=0"]
     if int(release.number) >= _FIRST_SKIPPING_RELEASE:
         command.append("-skip-unsupported-instructions=any")
     return [*command, *settings.flags.split()]
 
 
-def _release_for(settings: McaSettings) -> Release:
+def isa_of(settings: McaSettings) -> str:
+    """The instruction set of the simulated processor. Raises `PredictorError` as `LlvmMca` does."""
+    return isa_of_processor(release_for(settings), settings.cpu)
+
+
+def release_for(settings: McaSettings) -> Release:
+    """The installed release that the settings choose. Raises `PredictorError` where there is none."""
     if settings.program:
         return release_at(settings.program)
     available = list_releases()

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from inference.containment import CannotStartError, Limits, run
+from inference.isa.llvm_schemes import llvm_side
 from inference.predictors.calling import cpu_count, in_batches
-from inference.predictors.llvm.releases import INSTALL, Release, check_processor
+from inference.predictors.llvm.releases import INSTALL, Release, isa_of_processor
 from inference.predictors.llvm.text import Text, texts_of
 from inference.predictors.protocol import Answer, PredictorError
 
@@ -34,8 +35,8 @@ class ModelAnswer:
     """The model's figures for a block.
 
     `cycles`: inverse throughput by resources and dispatch alone. `uops` of one execution. `pressure`:
-    (resource, its cycles per execution), of used resources. `text`: the instructions in AT&T syntax.
-    `latency`: of the slowest instruction, in cycles.
+    (resource, its cycles per execution), of used resources. `text`: the instructions in the syntax of GNU
+    assemblers. `latency`: of the slowest instruction, in cycles.
     `failure`: why there is no answer; all other fields are empty then.
     """
 
@@ -58,7 +59,7 @@ class LlvmModel:
         self.release = release
         self.cpu = cpu
         self._limits = limits or Limits(seconds=60.0)
-        check_processor(release, cpu)
+        self._side = llvm_side(isa_of_processor(release, cpu))
         if not release.mc:
             raise PredictorError(
                 f"beside {release.mca} there is no llvm-mc, which turns code into text: {INSTALL}"
@@ -71,7 +72,7 @@ class LlvmModel:
     def command(self, text: Text) -> str:
         """A shell command that gives the same answer."""
         quoted = shlex.quote("\n".join(text))
-        program = f"llvm-mca-{self.release.number} -mtriple=x86_64 -mcpu={self.cpu} -json"
+        program = f"llvm-mca-{self.release.number} -mtriple={self._side.triple} -mcpu={self.cpu} -json"
         return f"printf '%s\\n' {quoted} | {program}"
 
     def ask(self, blocks: Sequence[bytes], pulse: Callable[[], None] = lambda: None) -> list[ModelAnswer]:
@@ -86,7 +87,7 @@ class LlvmModel:
 
     def _chunk_answers(self, blocks: Sequence[bytes], pool: ThreadPoolExecutor) -> list[ModelAnswer]:
         try:
-            texts = texts_of(self.release.mc, blocks, self._limits)
+            texts = texts_of(self.release.mc, blocks, self._limits, self._side)
             decoded = [text for text in texts if not isinstance(text, Answer)]
             answers = iter(in_batches(decoded, self._batch, BLOCKS_PER_PROCESS, pool))
         except CannotStartError as error:
@@ -96,7 +97,7 @@ class LlvmModel:
         ]
 
     def _batch(self, texts: Sequence[Text]) -> tuple[list[ModelAnswer | None], ModelAnswer]:
-        command = [self.release.mca, "-mtriple=x86_64", f"-mcpu={self.cpu}", "-json"]
+        command = [self.release.mca, f"-mtriple={self._side.triple}", f"-mcpu={self.cpu}", "-json"]
         command.append(f"-iterations={_ITERATIONS}")
         if int(self.release.number) >= _FIRST_SKIPPING_RELEASE:
             command.append("-skip-unsupported-instructions=any")
@@ -111,17 +112,17 @@ class LlvmModel:
             reply = json.loads(ended.stdout) if ended.status == 0 else {}
         except ValueError:
             reply = {}
-        return _read(reply, texts), fallback
+        return _read(reply, texts, self._side.comment), fallback
 
 
-def _read(reply: Any, texts: Sequence[Text]) -> list[ModelAnswer | None]:
+def _read(reply: Any, texts: Sequence[Text], comment: str) -> list[ModelAnswer | None]:
     """The answers by the names of the regions; None for a region that is missing or lacks an instruction."""
     names = reply.get("TargetInfo", {}).get("Resources", [])
     regions = {region.get("Name"): region for region in reply.get("CodeRegions", [])}
-    return [_answer_of(regions.get(str(number)), names, text) for number, text in enumerate(texts)]
+    return [_answer_of(regions.get(str(number)), names, text, comment) for number, text in enumerate(texts)]
 
 
-def _answer_of(region: Any, names: Sequence[str], text: Text) -> ModelAnswer | None:
+def _answer_of(region: Any, names: Sequence[str], text: Text, comment: str) -> ModelAnswer | None:
     if region is None or len(region.get("Instructions", ())) != len(text):
         return None
     summary = region["SummaryView"]
@@ -134,11 +135,11 @@ def _answer_of(region: Any, names: Sequence[str], text: Text) -> ModelAnswer | N
         cycles=summary["BlockRThroughput"],
         uops=summary["TotaluOps"] / summary["Iterations"],
         pressure=tuple(pressure),
-        text=tuple(_plain(line) for line in text),
+        text=tuple(_plain(line, comment) for line in text),
         latency=max(row["Latency"] for row in region["InstructionInfoView"]["InstructionList"]),
     )
 
 
-def _plain(line: str) -> str:
+def _plain(line: str, comment: str) -> str:
     """An instruction with single blanks and without the comment that the disassembler adds to some."""
-    return " ".join(line.partition("#")[0].split())
+    return " ".join(line.partition(comment)[0].split())

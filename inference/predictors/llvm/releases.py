@@ -9,6 +9,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from inference.containment import CannotStartError, Limits, run
+from inference.isa.facets import LlvmSide
+from inference.isa.target import IsaTarget
+from inference.isa.targets import targets
 from inference.predictors.processor_names import unknown_processor
 from inference.predictors.protocol import PredictorError
 from inference.predictors.tool_paths import check_program
@@ -29,6 +32,7 @@ _LISTED = re.compile(r"^  (\S+)\s+- Select the \S+ processor", re.MULTILINE)
 
 _UNKNOWN_PROCESSOR = "is not a recognized processor"
 _NO_MODEL = "unable to find instruction-level scheduling information"
+_NO_TARGET = "unable to get target"
 
 
 @dataclass(frozen=True)
@@ -125,28 +129,49 @@ def _probe_version(mca: str, _changed: int) -> Release | None:
 
 
 def processors(mca: str) -> tuple[str, ...]:
-    """The names that an llvm-mca accepts for `-mcpu`, in its own order; () where it lists none."""
-    return tuple(dict.fromkeys(_LISTED.findall(_probe_processor(mca, "help", _changed(mca)))))
+    """The names that an llvm-mca accepts for `-mcpu`, those of one instruction set after those of another.
+
+    () where it lists none.
+    """
+    reports = (_probe_processor(mca, side, "help") for _, side in _sides())
+    return tuple(dict.fromkeys(name for report in reports for name in _LISTED.findall(report)))
 
 
-def check_processor(release: Release, cpu: str) -> None:
-    """Raise `PredictorError` for a processor that the release does not know, or knows without a model."""
-    report = _probe_processor(release.mca, cpu, _changed(release.mca))
+def isa_of_processor(release: Release, cpu: str) -> str:
+    """The name of a processor's instruction set, of `generic` the default one.
+
+    Raises:
+        PredictorError: The release does not know the processor, or has no model of it.
+    """
     tool = f"llvm-mca {release.version}"
-    if _UNKNOWN_PROCESSOR in report:
-        raise PredictorError(unknown_processor("cpu", tool, cpu, processors(release.mca)))
-    if _NO_MODEL in report:
-        raise PredictorError(
-            f"cpu: {tool} has no scheduling model of {cpu}, so that it cannot simulate it; "
-            "it has one of haswell, skylake and znver2, for example"
-        )
+    for target, side in _sides():
+        report = _probe_processor(release.mca, side, cpu)
+        if _NO_MODEL in report:
+            *others, last = side.simulated
+            raise PredictorError(
+                f"cpu: {tool} has no scheduling model of {cpu}, so that it cannot simulate it; "
+                f"it has one of {', '.join(others)} and {last}, for example"
+            )
+        if _UNKNOWN_PROCESSOR not in report and _NO_TARGET not in report:
+            return target.name
+    raise PredictorError(unknown_processor("cpu", tool, cpu, processors(release.mca)))
 
 
-@lru_cache(maxsize=256)
-def _probe_processor(mca: str, cpu: str, _changed: int) -> str:
-    """llvm-mca's output for one no-op on this processor, or for `help`; cached until the file changes."""
+def _sides() -> list[tuple[IsaTarget, LlvmSide]]:
+    return [(target, side) for target in targets() if (side := target.tools) is not None]
+
+
+def _probe_processor(mca: str, side: LlvmSide, cpu: str) -> str:
+    """llvm-mca's output for one instruction on this processor, or for `help`."""
+    return _report(mca, side.triple, cpu, side.probe, _changed(mca))
+
+
+@lru_cache(maxsize=512)
+def _report(mca: str, triple: str, cpu: str, line: str, _changed: int) -> str:
+    """The output, cached until the file changes."""
+    command = [mca, f"-mtriple={triple}", f"-mcpu={cpu}", "-iterations=1"]
     try:
-        outcome = run([mca, "-mtriple=x86_64", f"-mcpu={cpu}", "-iterations=1"], b"nop\n", limits=_LIMITS)
+        outcome = run(command, f"{line}\n".encode(), limits=_LIMITS)
     except CannotStartError:
         return ""
     return (outcome.stderr + outcome.stdout).decode(errors="replace")

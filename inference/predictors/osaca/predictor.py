@@ -1,7 +1,7 @@
 """OSACA: the larger of the busiest port's cycles and the longest loop-carried dependency (thesis §8.2.1).
 
 OSACA is published under the AGPL and stays a program of its own: `worker.py` is run by OSACA's Python, and
-both sides exchange lines of JSON. It analyses AT&T syntax; Intel syntax gives other results.
+both sides exchange lines of JSON. Of x86-64 it analyses AT&T syntax; Intel syntax gives other results.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import os
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +22,8 @@ from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_choices, check_integer, check_number, choice, setting
 from inference.isa.blocks import BlockError, plain_att_of_bytes, text_writer
+from inference.isa.llvm_schemes import llvm_side
+from inference.isa.targets import DEFAULT, targets
 from inference.predictors.calling import Workers, cpu_count
 from inference.predictors.llvm.releases import list_releases
 from inference.predictors.llvm.text import texts_of
@@ -51,7 +53,6 @@ print(package.version, *(f"{name}:{isa}" for name, isa in sorted(models.items())
 """
 """Prints the version and each model with its instruction set, without loading OSACA, which takes seconds."""
 
-_X86 = "x86"
 _FIRST_SECONDS = 300.0
 """Seconds until the first answer: where OSACA may not write beside its data, it parses its largest models
 again.
@@ -71,7 +72,7 @@ class OsacaSettings:
         None,
         chooses=PROGRAM,
     )
-    arch: str = setting("HSW", "architecture, --arch; one that OSACA has a model of for x86", "HSW")
+    arch: str = setting("HSW", "architecture, --arch; one that OSACA has a model of", "HSW")
     flags: bool = setting(False, "dependencies through flags count as well, --consider-flag-deps", False)
     unknown: str = choice(
         "unsupported",
@@ -108,7 +109,7 @@ class Osaca:
         self._settings = settings
         self._python = python_of(settings.program)
         self.version = version_of(self._python)
-        _check_model(self._python, self.version, settings.arch)
+        self.isa = _isa_of_model(self._python, self.version, settings.arch)
         self._mc = next((release for release in reversed(list_releases()) if release.mc), None)
         self._limits = Limits(seconds=settings.seconds, memory=settings.memory)
         command = [self._python, "-I", str(_WORKER), settings.arch]
@@ -142,9 +143,9 @@ class Osaca:
             "arch": chosen.arch,
             "flags": chosen.flags,
             "unknown": chosen.unknown,
-            "assembly": f"llvm-mc {self._mc.version}" if self._mc else text_writer(),
+            "assembly": f"llvm-mc {self._mc.version}" if self._mc else text_writer(self.isa),
             "seconds": [chosen.seconds, chosen.dependency_seconds],
-            **custom_model_digests(chosen.arch),
+            **custom_model_digests(chosen.arch, self.isa),
         }
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
@@ -159,9 +160,9 @@ class Osaca:
 
     def _questions(self, blocks: Sequence[bytes]) -> list[bytes | Answer]:
         if self._mc is not None:
-            texts = texts_of(self._mc.mc, blocks, self._limits)
+            texts = texts_of(self._mc.mc, blocks, self._limits, llvm_side(self.isa))
         else:
-            texts = [_text_without_llvm(block) for block in blocks]
+            texts = [_text_without_llvm(block, self.isa) for block in blocks]
         return [
             text if isinstance(text, Answer) else json.dumps("\n".join(text) + "\n").encode()
             for text in texts
@@ -174,7 +175,9 @@ class Osaca:
             if "error" in answer:
                 return Answer(failure=Failure.CRASH, detail=own_error("OSACA", answer["error"]))
             if unknown and self._settings.unknown == "unsupported":
-                detail = f"its data for {self._settings.arch} lacks: {'; '.join(unknown)}"
+                comment = llvm_side(self.isa).comment
+                lines = (" ".join(line.partition(comment)[0].split()) for line in unknown)
+                detail = f"its data for {self._settings.arch} lacks: {'; '.join(lines)}"
                 return Answer(failure=Failure.UNSUPPORTED, detail=detail[:300])
             if answer["late"]:
                 return Answer(failure=Failure.TIMEOUT, detail="its dependency search was stopped")
@@ -259,10 +262,16 @@ def version_of(python: str) -> str:
     return _probe(python)[0]
 
 
+def isa_of(settings: OsacaSettings) -> str:
+    """The instruction set of the architecture's model. Raises `PredictorError` as `Osaca` does."""
+    python = python_of(settings.program)
+    return _isa_of_model(python, version_of(python), settings.arch)
+
+
 def processors() -> tuple[str, ...]:
-    """Processors of which the installed OSACA has a model for x86; () where it is not installed."""
+    """Processors of which the installed OSACA has a usable model; () where it is not installed."""
     try:
-        return _for_x86(_models(python_of()))
+        return tuple(_isa_by_model(python_of()))
     except PredictorError:
         return ()
 
@@ -281,9 +290,9 @@ def _custom_models() -> Path:
     return Path.home() / ".osaca" / "data"
 
 
-def custom_model_digests(arch: str) -> Json:
+def custom_model_digests(arch: str, isa: str = DEFAULT) -> Json:
     """{file: digest} of the user's models in place of the package's own; {} where there is none."""
-    files = (f"{arch.lower()}.yml", f"isa/{_X86}.yml")
+    files = (f"{arch.lower()}.yml", f"isa/{llvm_side(isa).osaca}.yml")
     contents = {name: _custom_models() / name for name in files}
     return {
         name: hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest()
@@ -292,8 +301,11 @@ def custom_model_digests(arch: str) -> Json:
     }
 
 
-def _for_x86(models: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(name for name, isa in models.items() if isa in ("", _X86))
+def _isa_by_model(python: str) -> dict[str, str]:
+    """{model: name of the instruction set of its blocks}; a model that names none is for `DEFAULT`."""
+    isas = {side.osaca: target.name for target in targets() if (side := target.tools) is not None}
+    isas[""] = DEFAULT
+    return {name: isas[isa] for name, isa in _models(python).items() if isa in isas}
 
 
 @lru_cache(maxsize=16)
@@ -310,22 +322,26 @@ def _probe(python: str) -> tuple[str, dict[str, str]]:
     return version, {name: isa for name, _, isa in named}
 
 
-def _check_model(python: str, version: str, arch: str) -> None:
-    """Raise `PredictorError` for a processor of which neither this OSACA nor its user has a model for x86."""
+def _isa_of_model(python: str, version: str, arch: str) -> str:
+    """The instruction set of a processor's model; `DEFAULT` where OSACA lists no models.
+
+    Raises:
+        PredictorError: Neither this OSACA nor its user has a model of it for an instruction set with blocks.
+    """
     models = _models(python)
-    usable = _for_x86(models)
+    usable = _isa_by_model(python)
     if arch in usable or not _probe(python)[1]:
-        return
+        return usable.get(arch, DEFAULT)
     if arch in models:
         raise PredictorError(
-            f"arch: OSACA {version} has a model of {arch}, but for {models[arch]}; blocks here are x86-64. "
-            f"For these it knows {', '.join(usable)}"
+            f"arch: OSACA {version} has a model of {arch}, but for {models[arch]}; blocks here are of "
+            f"{' or '.join(dict.fromkeys(usable.values()))}. For these it knows {', '.join(usable)}"
         )
-    raise PredictorError(unknown_processor("arch", f"OSACA {version}", arch, usable))
+    raise PredictorError(unknown_processor("arch", f"OSACA {version}", arch, tuple(usable)))
 
 
-def _text_without_llvm(block: bytes) -> tuple[str, ...] | Answer:
+def _text_without_llvm(block: bytes, isa: str) -> tuple[str, ...] | Answer:
     try:
-        return plain_att_of_bytes(block)
+        return plain_att_of_bytes(block, isa)
     except BlockError as error:
         return Answer(failure=Failure.UNSUPPORTED, detail=str(error))

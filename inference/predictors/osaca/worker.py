@@ -1,9 +1,10 @@
-"""Run by OSACA's own Python, not by ours: answers a line of JSON for each line with a block in AT&T syntax.
+"""Run by OSACA's own Python, not by ours: answers a line of JSON for each line with a block.
 
-Arguments: the architecture, seconds for the loop-carried dependencies, `1` to consider flags as well. A
-block's answer has `pressure`, the busiest port's cycles, `carried`, the latency of the longest loop-carried
-dependency, `late` where the search for it was broken off, and `unknown`, the instructions that OSACA's data
-lacks and that count nothing; or it has `error`. An empty line is answered with OSACA's version.
+A block is assembly, for x86-64 in AT&T syntax. Arguments: the architecture, seconds for the loop-carried
+dependencies, `1` to consider flags as well. A block's answer has `pressure`, the busiest port's cycles,
+`carried`, the latency of the longest loop-carried dependency, `late` where the search for it was broken off,
+and `unknown`, the instructions that OSACA's data lacks and that count nothing; or it has `error`. An empty
+line is answered with OSACA's version.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from tests.isa.toy.target import TARGET as TOY
 
 
 def predictor(monkeypatch: pytest.MonkeyPatch, kind: str, *isas: str) -> int:
-    monkeypatch.setitem(KINDS, kind, replace(KINDS[mca.KIND], name=kind, isas=isas))
+    monkeypatch.setitem(KINDS, kind, replace(KINDS[mca.KIND], name=kind, isas=isas, isa_of=None))
     return Predictor.objects.create(name=f"a {kind}", kind=kind, key=kind.ljust(64)).pk
 
 

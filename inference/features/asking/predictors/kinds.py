@@ -21,9 +21,9 @@ from inference.features.learning.core_model.query import usable_core_models
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.code.block import Block
 from inference.isa.start_values import StartValues
-from inference.isa.targets import names_with_blocks
+from inference.isa.targets import FOLDERS, names_with_blocks
 from inference.measuring.blocks import MODES
-from inference.models import Machine, PortMapping, ResourceMapping
+from inference.models import Machine, PortMapping, ResourceMapping, StoredCoreModel
 from inference.models import Predictor as PredictorRow
 from inference.predictors import core_model, machine, mapping
 from inference.predictors.kinds import KINDS, InstalledKind, PredictorKind
@@ -36,6 +36,7 @@ from inference.runs.machines.blocks import open_block_measurer
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.runs.machines.measurer import identity_of, simulated_machine
 from inference.storage.core_models import core_model_of, fused_pairs
+from inference.storage.instruction_sets import code_isa
 from inference.storage.mappings import digest_of, load_model
 
 MAX_LISTED = 50
@@ -46,12 +47,18 @@ _ROW_NAME = re.compile(r"(?P<kind>machine|mapping)(?: |:(?P=kind)=)(?P<name>.+)"
 
 def mapping_predictor(settings: mapping.MappingSettings) -> mapping.MappedBlocks:
     """The predictor of a stored mapping. Raises `PredictorError` if there is none of this name."""
+    return _row_predictor(_mapping_row(settings), settings)
+
+
+def _mapping_row(settings: mapping.MappingSettings) -> PortMapping | ResourceMapping:
     models = (PortMapping, ResourceMapping)
-    rows = (model._default_manager.filter(name=settings.mapping).first() for model in models)
+    rows = (
+        model._default_manager.filter(name=settings.mapping).select_related("isa").first() for model in models
+    )
     row = next((row for row in rows if row is not None), None)
     if row is None:
         raise PredictorError(f"there is no port mapping and no resource mapping {settings.mapping!r}")
-    return _row_predictor(row, settings)
+    return row
 
 
 def _row_predictor(
@@ -62,7 +69,9 @@ def _row_predictor(
         raise PredictorError(obstacle)
     content = digest_of(row) if isinstance(row, PortMapping) else f"resource mapping {row.pk}"
     model = load_model(row) if settings.r_max is not None else _LazyModel(row)
-    return mapping.MappedBlocks(row.name, model, settings, content, partial(fused_pairs, row.machine_id))
+    return mapping.MappedBlocks(
+        row.name, model, settings, content, partial(fused_pairs, row.machine_id), code_isa(row.isa)
+    )
 
 
 @dataclass(frozen=True)
@@ -95,7 +104,7 @@ def machine_outside_run(settings: machine.MachineSettings) -> machine.MeasuredBl
             "`manage.py measure-block`"
         )
 
-    return machine.MeasuredBlocks(row.name, _identity(row), measure, settings)
+    return machine.MeasuredBlocks(row.name, _identity(row), measure, settings, isa=code_isa(row.isa))
 
 
 def machine_in_run(settings: machine.MachineSettings, task: Task, repeat: int = 0) -> machine.MeasuredBlocks:
@@ -111,7 +120,12 @@ def machine_in_run(settings: machine.MachineSettings, task: Task, repeat: int = 
     except JobError as error:
         raise PredictorError(str(error)) from error
     return machine.MeasuredBlocks(
-        row.name, _identity(row), partial(measure, repeat=repeat), settings, stack.close
+        row.name,
+        _identity(row),
+        partial(measure, repeat=repeat),
+        settings,
+        stack.close,
+        code_isa(row.isa),
     )
 
 
@@ -148,9 +162,7 @@ def _identity(row: Machine) -> dict[str, object]:
 
 def core_model_predictor(settings: core_model.CoreModelSettings) -> core_model.ModelledBlocks:
     """The predictor of a core model. Raises `PredictorError` if there is none of this name."""
-    row = usable_core_models().filter(name=settings.model).first()
-    if row is None:
-        raise PredictorError(f"there is no core model {settings.model!r}")
+    row = _core_model_row(settings)
     content = [
         row.pk,
         None if row.mapping is None else digest_of(row.mapping),
@@ -158,7 +170,16 @@ def core_model_predictor(settings: core_model.CoreModelSettings) -> core_model.M
     ]
     if row.scheduler is not None:  # without one, the identity stays that of models from before schedulers
         content.append(row.scheduler["scheduler"])
-    return core_model.ModelledBlocks(row.name, partial(core_model_of, row), settings, {"parts": content})
+    return core_model.ModelledBlocks(
+        row.name, partial(core_model_of, row), settings, {"parts": content}, code_isa(row.isa)
+    )
+
+
+def _core_model_row(settings: core_model.CoreModelSettings) -> StoredCoreModel:
+    row = usable_core_models().filter(name=settings.model).select_related("isa").first()
+    if row is None:
+        raise PredictorError(f"there is no core model {settings.model!r}")
+    return row
 
 
 def _core_model_options() -> list[InstalledKind]:
@@ -214,6 +235,8 @@ STORED_KINDS = {
             mapping_predictor,
             _mapping_options,
             takes_jumps=True,
+            isas=tuple(FOLDERS),
+            isa_of=lambda settings: code_isa(_mapping_row(settings).isa),
         ),
         PredictorKind(
             core_model.KIND,
@@ -225,6 +248,8 @@ STORED_KINDS = {
             _core_model_options,
             takes_jumps=True,
             modes=_MODE_OPTIONS,
+            isas=tuple(FOLDERS),
+            isa_of=lambda settings: code_isa(_core_model_row(settings).isa),
         ),
         PredictorKind(
             machine.KIND,
@@ -236,6 +261,8 @@ STORED_KINDS = {
             _machine_options,
             takes_jumps=True,
             modes=_MODE_OPTIONS,
+            isas=tuple(FOLDERS),
+            isa_of=lambda settings: code_isa(_machine(settings).isa),
         ),
     )
 }

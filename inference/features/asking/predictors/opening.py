@@ -141,8 +141,8 @@ def open_predictor(
     if not row.is_runnable:
         raise PredictorError(why_not_askable(row))
     kind = kind_of(row.kind)
-    if isa not in kind.isas:
-        raise PredictorError(f"{row.name} answers for blocks of {', '.join(kind.isas)}, not of {isa}")
+    if isa not in (isas := kind.isas_of(row.options)):
+        raise PredictorError(f"{row.name} answers for blocks of {', '.join(isas)}, not of {isa}")
     if row.kind == machine.KIND and task is not None:
         predictor: Predictor = machine_in_run(kind.settings_of(row.options), task)
     else:

@@ -292,7 +292,7 @@ def _row_listing(row: Predictor) -> PredictorListing:
     kind = kind_of(row.kind)
     version = str(row.identity.get("version", ""))
     try:
-        open_predictor(row, isa=kind.isas[0]).close()
+        open_predictor(row, isa=kind.isas_of(row.options)[0]).close()
     except PredictorError as error:
         return PredictorListing(kind, row.name, version, row.options, str(error), row, is_stored_only=True)
     return PredictorListing(kind, row.name, version, row.options, row=row, is_stored_only=True)
@@ -381,16 +381,25 @@ def different_processors_text(processors: Mapping[str, Sequence[str]]) -> str:
     return f"these predictions are for different processors: {groups}"
 
 
+def isas_of_row(row: Predictor) -> Sequence[str]:
+    """The instruction sets whose blocks a stored predictor answers for; () where that cannot be found out."""
+    kind = all_kinds().get(row.kind)
+    try:
+        return () if kind is None else kind.isas_of(row.options)
+    except PredictorError:
+        return ()
+
+
 def common_isa(predictors: Sequence[int]) -> str:
     """The first instruction set with random blocks that all predictors, given by ids, answer for.
 
     Predictors of unknown kinds are ignored. Raises `ConfigError` if there is none.
     """
-    known = all_kinds()
-    rows = [row for row in Predictor.objects.filter(pk__in=predictors).order_by("pk") if row.kind in known]
     choices = names_with_operands()
+    rows = list(Predictor.objects.filter(pk__in=predictors).order_by("pk"))
+    isas = {row.name: answered for row in rows if (answered := isas_of_row(row))}
     for isa in choices:
-        if all(isa in known[row.kind].isas for row in rows):
+        if all(isa in answered for answered in isas.values()):
             return isa
-    answers = "; ".join(f"{row.name} answers for {', '.join(known[row.kind].isas)}" for row in rows)
+    answers = "; ".join(f"{name} answers for {', '.join(answered)}" for name, answered in isas.items())
     raise ConfigError(f"predictors must all answer for one of {', '.join(choices)}: {answers}")

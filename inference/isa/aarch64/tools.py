@@ -1,0 +1,53 @@
+"""The LLVM facet of AArch64: its schemes and code for LLVM and tools with its syntax."""
+
+from __future__ import annotations
+
+import re
+
+from inference.isa.aarch64.assembling import (
+    cpu,
+    features,
+    gnu_lines,
+    gnu_scheme,
+    instances,
+    models,
+    register_probes,
+    triple,
+)
+
+__all__ = [
+    "comment",
+    "cpu",
+    "every_feature",
+    "features",
+    "gnu_lines",
+    "gnu_scheme",
+    "instances",
+    "models",
+    "osaca",
+    "prefixes",
+    "probe",
+    "register_probes",
+    "separator",
+    "separator_code",
+    "separator_text",
+    "simulated",
+    "triple",
+]
+
+osaca = "aarch64"
+every_feature = "+all,+v8.6a,+crypto,+crc,+fullfp16,+fp16fml"
+"""Releases before 16 ignore `+all`."""
+
+simulated = ("cortex-a57", "neoverse-n1", "apple-m1")
+probe = "add x0, x1, x2"  # the model of oryon-1 lacks `nop`
+comment = "//"
+prefixes: frozenset[str] = frozenset()
+
+_SEPARATOR, _NUMBER_PLACE = 0xD4400000, 5  # `hlt #0`
+separator_code = re.compile(rb"[\x40-\x5f]\xd4")
+separator_text = re.compile(r"hlt\s+#(\w+)")
+
+
+def separator(number: int) -> bytes:
+    return (_SEPARATOR | number << _NUMBER_PLACE).to_bytes(4, "little")

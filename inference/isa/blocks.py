@@ -19,9 +19,9 @@ from inference.isa.code.block import (
     BlockName,
     DroppedLine,
     Iteration,
-    bytes_of_hex,
 )
 from inference.isa.code.control_flow import LOOP, STRAIGHT
+from inference.isa.code.dumps import bytes_of_hex
 from inference.isa.code.pasted_blocks import (
     TITLES,
     BlocksOfText,

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from inference.isa.blocks import BlockError, att_of_bytes, block_of_hex, block_of_text, read
-from inference.isa.code.block import digits_of_dump
+from inference.isa.code.dumps import digits_of_dump
 
 LOOP = "4801d8ffc975f9"  # add rax, rbx; dec ecx; jne back
 

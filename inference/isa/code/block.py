@@ -6,7 +6,6 @@ block's instructions: programs that run or simulate the block close the loop in 
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -214,62 +213,6 @@ class Block:
     def _executed(self) -> tuple[BlockInstruction, ...]:
         """All instructions including a loop's jump; at least one."""
         return self.instructions if self.closing is None else (*self.instructions, self.closing)
-
-
-_DUMP = re.compile(r"([0-9a-f]{6,16})((?: {1,2}[0-9a-f]{2})+)\s*(?:\|(.*)\|)?", re.IGNORECASE)
-"""A line of `hexdump -C`, or of `od -t x1`, which has no characters behind its bytes."""
-_XXD = re.compile(r"([0-9a-f]{6,16}):((?: [0-9a-f]{2}(?:[0-9a-f]{2})?)+)  (.*)", re.IGNORECASE)
-_DUMP_END = re.compile(r"[0-9a-f]{6,16}", re.IGNORECASE)
-_REPETITION = "*"
-
-
-def digits_of_dump(lines: Sequence[str]) -> list[str] | None:
-    """The digits of each line of a dump by `hexdump -C`, `xxd` or `od -t x1`, "" for lines without; None for
-    other texts. Raises `BlockError` where the dump leaves out repeated lines.
-
-    Each offset has to be the one before plus its bytes, so that no listing is taken for a dump.
-
-    >>> digits_of_dump(["00000000  48 01 d8 90  |H...|", "00000004"])
-    ['4801d890', '']
-    """
-    digits, ends = [""] * len(lines), set[str]()
-    is_dump = False
-    for place, line in enumerate(lines):
-        text = line.strip()
-        if text == _REPETITION and is_dump:
-            raise BlockError("the dump leaves out repeated lines (*): make it with hexdump -Cv", place + 1)
-        match = _DUMP.fullmatch(text) or _XXD.fullmatch(text)
-        if match is None:
-            if text and not (is_dump and _DUMP_END.fullmatch(text) and text.lower() in ends):
-                return None
-            continue
-        packed = "".join(match[2].split())
-        size = len(packed) // 2
-        characters, offset = (match[3] or "").lstrip(), match[1].lower()
-        if size > 64 or (ends and offset not in ends) or (characters and len(characters) > size):
-            return None
-        width = len(offset)
-        ends = {f"{int(offset, 16) + size:0{width}x}"}
-        if re.fullmatch("[0-7]+", offset):  # od counts in octal digits
-            ends.add(f"{int(offset, 8) + size:0{width}o}")
-        digits[place], is_dump = packed, True
-    return digits if is_dump else None
-
-
-def bytes_of_hex(text: str) -> bytes:
-    """Machine code from hexadecimal digits, with or without spaces, or a dump. Raises `BlockError`.
-
-    >>> bytes_of_hex("48 01 d8").hex()
-    '4801d8'
-    """
-    text = "".join(digits_of_dump(text.splitlines()) or [text])
-    digits = re.sub(r"\s|0x|\\x|,", "", text.lower())
-    invalid = re.search(r"[^0-9a-f]", digits)
-    if invalid:
-        raise BlockError(f"machine code is written in hexadecimal digits; {invalid.group()!r} is none")
-    if len(digits) % 2:
-        raise BlockError(f"machine code has two hexadecimal digits per byte; these are {len(digits)}")
-    return bytes.fromhex(digits)
 
 
 def refuse_length(code: bytes) -> None:

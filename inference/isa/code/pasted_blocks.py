@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from inference.isa.code.annotations import InstructionLine
-from inference.isa.code.block import Block, BlockError, DroppedLine, bytes_of_hex, digits_of_dump
+from inference.isa.code.block import Block, BlockError, DroppedLine
 from inference.isa.code.control_flow import LOOP
+from inference.isa.code.dumps import bytes_of_hex, digits_of_dump
 from inference.isa.code.pieces import (
     AssemblyProgram,
     CodeReader,
@@ -28,7 +29,9 @@ TITLES = ("bb", "hex", "block", "code", "bytes")
 
 _HEX = re.compile(r"[0-9a-f\s]+|(0x[0-9a-f]{2}[\s,]*)+|(\\x[0-9a-f]{2}\s*)+")
 _CSV = re.compile(r"\"?((?:[0-9a-f]{2})+)\"?(,[^,\n]*)*")
-_JUMP = re.compile(r"(?:^|[\s:;])(?:j[a-z]{1,5}|loop[a-z]*)\s+([^\s#;]+)", re.IGNORECASE)
+_JUMP = re.compile(
+    r"(?:^|[\s:;])(?:j[a-z]{1,5}|loop[a-z]*)\s+(?:(?:short|near)\s+(?:ptr\s+)?)?([^\s#;]+)", re.IGNORECASE
+)
 _LABEL = re.compile(r"^[ \t]*(\"[^\"\n]+\"|[\w.$?@]+)[ \t]*:", re.MULTILINE)
 _REGION = re.compile(
     r"(?:llvm-mca|osaca)[-_](begin|start|end|stop)\b"

@@ -1,0 +1,212 @@
+"""Machine code as dumps of files and as arrays of programming languages.
+
+| form | example |
+|---|---|
+| bytes with offsets | `hexdump -C`, `xxd`, `od -t x1`, and words of bytes: `hexdump`, `xxd -e`, `od -t x2` |
+| array | `{0x48, 0x01, 0xd8}`, `[]byte{72, 1, 216}`, `bytes([0x48, 1])`, `(byte) 0x48` |
+| string | `"\\x48\\x01" "\\xd8"`, `b'H\\x01\\xd8'` |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from inference.isa.code.block import BlockError
+
+_DUMP = re.compile(
+    r"(?P<offset>[0-9a-f]{6,16})(?P<bytes>(?: {1,2}[0-9a-f]{2})+)\s*(?:\|(?P<text>.*)\|)?", re.IGNORECASE
+)
+"""A line of `hexdump -C`, or of `od -t x1`, which has no characters behind its bytes."""
+
+_XXD = re.compile(
+    r"(?P<offset>[0-9a-f]{6,16}):(?P<bytes>(?: +(?:[0-9a-f]{2}){1,8})+)  (?P<text>.*)", re.IGNORECASE
+)
+"""A line of `xxd`; one of `xxd -e` differs only in the order of the bytes of each word."""
+
+_WORDS = re.compile(
+    r"(?P<offset>[0-9a-f]{6,16})(?P<bytes>(?: +(?:[0-9a-f]{4}|[0-9a-f]{8}|[0-9a-f]{16}))+)(?P<text>)",
+    re.IGNORECASE,
+)
+"""Words with their last byte first: `hexdump` without -C, `od -t x2`."""
+
+_DUMP_END = re.compile(r"[0-9a-f]{6,16}", re.IGNORECASE)
+_OTHER_DUMP = re.compile(r"([0-9a-f]{6,8}):?(?:\s+[0-9a-f]+)+", re.IGNORECASE)
+_REPETITION = "*"
+_MAX_BYTES_OF_LINE = 64
+
+
+def digits_of_dump(lines: Sequence[str]) -> list[str] | None:
+    """The digits of each line of a dump or an array, "" for lines without; None for other texts.
+
+    Each offset has to be the one before plus its bytes, so that no listing is taken for a dump. An array's
+    digits are those of its first line.
+
+    Raises:
+        BlockError: Where a dump leaves out repeated lines, or an array contains more than bytes.
+
+    >>> digits_of_dump(["00000000  48 01 d8 90  |H...|", "00000004"])
+    ['4801d890', '']
+    >>> digits_of_dump(["char code[] = {0x48, 0x01, 0xd8};"])
+    ['4801d8']
+    """
+    return _digits_with_offsets(lines) or _digits_of_arrays(lines)
+
+
+def bytes_of_hex(text: str) -> bytes:
+    """Machine code from hexadecimal digits, with or without spaces, or a dump. Raises `BlockError`.
+
+    >>> bytes_of_hex("48 01 d8").hex()
+    '4801d8'
+    """
+    text = "".join(digits_of_dump(text.splitlines()) or [text])
+    digits = re.sub(r"\s|0x|\\x|,", "", text.lower())
+    invalid = re.search(r"[^0-9a-f]", digits)
+    if invalid:
+        raise BlockError(f"machine code is written in hexadecimal digits; {invalid.group()!r} is none")
+    if len(digits) % 2:
+        raise BlockError(f"machine code has two hexadecimal digits per byte; these are {len(digits)}")
+    return bytes.fromhex(digits)
+
+
+def _digits_with_offsets(lines: Sequence[str]) -> list[str] | None:
+    first = next((line.strip() for line in lines if line.strip()), "")
+    if not (_match(first) or _OTHER_DUMP.fullmatch(first)):
+        return None  # nearly all texts
+    matches = [_match(line.strip()) for line in lines]
+    is_swapped = any(
+        match and match.re is _XXD and not _fits(_bytes(match), match["text"]) for match in matches
+    )
+    digits = [""] * len(lines)
+    ends: dict[str, int] = {}  # {offset behind the last line: bytes that fill up its last word}
+    last = 0
+    for place, (line, match) in enumerate(zip(lines, matches, strict=True)):
+        text = line.strip().lower()
+        if text == _REPETITION and ends:
+            raise BlockError("the dump leaves out repeated lines (*): make it with hexdump -Cv", place + 1)
+        if match is None:
+            if text and not (_DUMP_END.fullmatch(text) and text in ends):
+                _refuse_other_dump(lines)
+                return None
+            if text and (padding := ends[text]):
+                digits[last] = digits[last][: -2 * padding]
+            continue
+        code = _bytes(match, is_swapped=match.re is _WORDS or (is_swapped and match.re is _XXD))
+        offset, width = match["offset"].lower(), len(match["offset"])
+        if (
+            len(code) > _MAX_BYTES_OF_LINE
+            or not _fits(code, match["text"])
+            or (ends and ends.get(offset) != 0)
+        ):
+            _refuse_other_dump(lines)
+            return None
+        paddings = range(len(match["bytes"].split()[0]) // 2)
+        ends = {f"{int(offset, 16) + len(code) - padding:0{width}x}": padding for padding in paddings}
+        if re.fullmatch("[0-7]+", offset):  # od counts in octal digits
+            ends |= {f"{int(offset, 8) + len(code) - padding:0{width}o}": padding for padding in paddings}
+        digits[place], last = code.hex(), place
+    return digits if ends else None
+
+
+def _match(line: str) -> re.Match[str] | None:
+    return _DUMP.fullmatch(line) or _XXD.fullmatch(line) or _WORDS.fullmatch(line)
+
+
+def _bytes(line: re.Match[str], *, is_swapped: bool = False) -> bytes:
+    """The bytes of a line of a dump. `is_swapped`: the last byte of each word stands first."""
+    words = [bytes.fromhex(word) for word in line["bytes"].split()]
+    return b"".join(word[::-1] if is_swapped else word for word in words)
+
+
+def _fits(code: bytes, characters: str | None) -> bool:
+    """Whether the characters beside a dump's line are those of its bytes."""
+    if not characters:
+        return True
+    characters = characters.strip() if len(characters) > len(code) else characters
+    return len(characters) <= len(code) and all(
+        character == "." or not 32 < byte < 127 or character == chr(byte)
+        for byte, character in zip(code, characters, strict=False)
+    )
+
+
+def _refuse_other_dump(lines: Sequence[str]) -> None:
+    """Raise `BlockError` for a dump with offsets in another form, whose digits would be taken for code."""
+    matches = [_OTHER_DUMP.fullmatch(line.strip()) for line in lines if line.strip()]
+    for base in (16, 8):
+        offsets = [int(match[1], base) for match in matches if match and (base == 16 or max(match[1]) < "8")]
+        steps = {after - before for before, after in pairwise(offsets)}
+        if (
+            len(offsets) > 2
+            and len(offsets) >= len(matches) - 1
+            and len(steps) == 1
+            and min(steps) in (8, 16, 32)
+        ):
+            raise BlockError(
+                "this is a dump with offsets, in a form that is not read: make it with hexdump -C"
+            )
+
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_ARRAY_TYPE = re.compile(
+    r"\bchar\b|\bu?int8_t\b|\bstd::byte\b|\b[ui]8\b|\[\]byte\b|\bbyte\s*\[|\bbytes\(|\bbytearray\b|\bUint8Array\b"
+    r"|\bBYTE\s+\w+\s*\[|\bb(?=[\"'])|\A\s*[{\[\"]"
+)
+"""What only texts with arrays have, or the beginning of one."""
+
+_CAST = r"(?:\(\s*(?:unsigned\s+)?(?:s?byte|char)\s*\)\s*)?"
+_NUMBER = rf"{_CAST}(?:-?(?:0x[0-9a-fA-F]+|\d+)(?:u8|[uU])?|'\\x[0-9a-fA-F]{{2}}')"
+_ARRAY = re.compile(rf"(?:\{{|(?:(?<=[=(&:,])|\A)\s*\[)\s*({_NUMBER}(?:\s*,\s*{_NUMBER})*)\s*,?\s*[}}\]]")
+_STRING = r"b?(?:\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*')"
+_STRINGS = re.compile(rf"(?=b?[\"'][^\n]*\\x){_STRING}(?:[\s+\\]*{_STRING})*")
+_VALUE = re.compile(r"-?0x[0-9a-fA-F]+|-?\d+|'\\x([0-9a-fA-F]{2})'")
+_DECLARATION = re.compile(r"\W*|.*[=#].*|\s*(?:package|import|return|unsigned|static|const|let|var)\b.*")
+"""What stands around arrays, line by line."""
+
+
+def _digits_of_arrays(lines: Sequence[str]) -> list[str] | None:
+    text = "\n".join(lines)
+    if not _ARRAY_TYPE.search(text):
+        return None
+    text = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), text)
+    digits = [""] * len(lines)
+    remainder = text
+    for begin, end, code in _arrays(text):
+        digits[text.count("\n", 0, begin)] += code.hex()
+        remainder = remainder[:begin] + re.sub(r"[^\n]", " ", text[begin:end]) + remainder[end:]
+    is_declared = all(
+        _DECLARATION.fullmatch(line) or _ARRAY_TYPE.search(line) for line in remainder.split("\n")
+    )
+    return digits if any(digits) and is_declared else None
+
+
+def _arrays(text: str) -> Iterator[tuple[int, int, bytes]]:
+    """(begin, end, bytes) of each array and string. Raises `BlockError` for elements that are no bytes."""
+    for array in _ARRAY.finditer(text):
+        code = bytearray()
+        for element in _VALUE.finditer(re.sub(r"\([^)]*\)", " ", array[1])):
+            value = int(element[1], 16) if element[1] else int(element[0], 0)
+            if not -128 <= value <= 255:
+                line = text.count("\n", 0, array.start(1) + element.start()) + 1
+                raise BlockError(f"{element[0]} in this array is no byte: write the code as bytes", line)
+            code.append(value % 256)
+        yield array.start(), array.end(), bytes(code)
+    for strings in _STRINGS.finditer(text):
+        literals = re.findall(r"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'", strings[0])
+        parts = [_unescaped(double or single) for double, single in literals]
+        yield strings.start(), strings.end(), b"".join(parts)
+
+
+_ESCAPED = re.compile(r"\\(?:x([0-9a-fA-F]{2})|([0-7]{1,3})|(.))|([^\\])")
+_ESCAPES = {"n": 10, "t": 9, "r": 13, "a": 7, "b": 8, "f": 12, "v": 11, "e": 27}
+
+
+def _unescaped(literal: str) -> bytes:
+    """The bytes of a string as C and Python write it."""
+    code = bytearray()
+    for hexadecimal, octal, escape, character in _ESCAPED.findall(literal):
+        value = int(hexadecimal, 16) if hexadecimal else int(octal, 8) if octal else 0
+        if escape or character:
+            value = _ESCAPES.get(escape, ord(escape or character))
+        code.append(value % 256)
+    return bytes(code)

@@ -26,7 +26,6 @@ from inference.isa.code.binaries.headers import BinaryFileError, is_binary
 from inference.isa.code.binaries.loops import Loop, Search, loops_in, weighted_loops
 from inference.isa.code.binaries.program import CompiledProgram, Function, read_program
 from inference.isa.code.source import lines_of
-from inference.isa.targets import DEFAULT
 
 _PROGRESS_INTERVAL = 5000  # functions between two reports
 
@@ -100,6 +99,7 @@ class ProgramLoops:
     kind: str
     functions: int
     bytes: int
+    isa: str
     loops: tuple[WeightedLoop, ...]
     too_long: int
     below: int = 0
@@ -136,7 +136,7 @@ def find_loops(
     samples: tuple[bytes, str] | None = None,
     report: OnProgress = lambda done, of: None,
 ) -> ProgramLoops:
-    """Find the loops of an ELF file.
+    """Find the loops of a compiled program.
 
     Args:
         content: The file.
@@ -156,7 +156,7 @@ def find_loops(
         text = read_samples(*samples, lambda: report(0, 1))
         placed_samples = place_samples(text, program, file_name, criteria.program)
         return _sampled_loops(program, file_name, placed_samples, criteria, report)
-    except BinaryFileError as error:
+    except (BinaryFileError, BlockError) as error:
         raise ExchangeError(f"{file_name}: {error}") from error
 
 
@@ -168,8 +168,14 @@ def _all_loops(
     loops = loops_in(program, functions, search, block_reader(DEFAULT), report)
     keys = set(criteria.keys)
     weighted = tuple(_weigh(loop, 1.0, None) for loop in loops if not keys or loop.key in keys)
-    kind = f"{program.kind} (ELF)"
-    return ProgramLoops(kind, search.functions, search.code, _bounded(weighted, file_name), search.too_long)
+    return ProgramLoops(
+        program.title,
+        program.isa,
+        search.functions,
+        search.code,
+        _bounded(weighted, file_name),
+        search.too_long,
+    )
 
 
 def _functions(program: CompiledProgram, file_name: str, pattern: str, report: OnProgress) -> list[Function]:
@@ -208,7 +214,8 @@ def _sampled_loops(
     weighted = (_weigh(loop, round(number, 4), shares.get(loop.key, 0.0)) for loop, number in pairs)
     chosen, below = chosen_loops(weighted, criteria)
     return ProgramLoops(
-        f"{program.kind} (ELF)",
+        program.title,
+        program.isa,
         search.functions,
         search.code,
         _bounded(chosen, file_name),
@@ -312,6 +319,7 @@ def find_listed_loops(
         TITLE,
         len({piece.name for piece in reading.pieces}),
         sum(len(piece.block.code) for piece in reading.pieces),
+        reading.pieces[0].block.isa,
         chosen,
         0,
         below,

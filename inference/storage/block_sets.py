@@ -199,7 +199,6 @@ def store_loops(
     name: str,
     *,
     note: str = "",
-    isa: ISA | None = None,
     run: Run | None = None,
 ) -> BasicBlockSet:
     """Store the loops of a program as a block set.
@@ -209,19 +208,22 @@ def store_loops(
         file_name: Of the program, for the origin of each block.
         name: Of the new set.
         note: Of the user.
-        isa: None for the default one.
         run: That found the loops, None for an upload.
 
     Raises:
         NameInUseError: Another set has the name.
         RefusedError: There are no loops.
+    isa = program_loops.isa
     """
     rows = (
-        BlockToStore(loop.code, mnemonics_of(loop.code), weight=loop.weight, origin=loop.origin(file_name))
+        BlockToStore(
+            loop.code, mnemonics_of(loop.code, isa), weight=loop.weight, origin=loop.origin(file_name)
+        )
         for loop in program_loops.loops
     )
     source = f"{PurePath(file_name).name}, {program_loops.kind}"
-    return store_blocks(rows, {"loops": program_loops.lines()}, source, name, note=note, isa=isa, run=run)
+    report = {"loops": program_loops.lines()}
+    return store_blocks(rows, report, source, name, note=note, isa=_row_of(isa), run=run)
 
 
 @transaction.atomic

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.isa.blocks import block_reader, object_file
-from inference.isa.code.binaries.headers import MAX_SECTIONS, BinaryFileError, file_kind
+from inference.isa.code.binaries.headers import MAX_SECTIONS, BinaryFileError
 from inference.isa.code.binaries.loops import Loop, Search, loops_in, weighted_loops
-from inference.isa.code.binaries.program import read_program
+from inference.isa.code.binaries.program import file_kind, read_program
 from inference.isa.targets import DEFAULT
 from tests.compiled import compiled, tool
 from tests.drawn import examples
@@ -86,14 +86,15 @@ def test_the_loops_are_those_of_the_listing_of_a_disassembler(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"hello", "no ELF file"),
+        (b"hello", "no compiled program; an object file, .* of x86-64 or AArch64"),
         (SMALL[:40], "ends after 40 bytes"),
         (SMALL[:-10], "it has been cut off"),
-        (changed(SMALL, 18, 183), "this is an AArch64 file"),
+        (changed(SMALL, 18, 40), "this is an ARM file"),
         (changed(SMALL, 18, 243), "RISC-V"),
         (changed(SMALL, 18, 3), "32-bit x86 file"),
         (changed(changed(SMALL, 4, 1, 1), 18, 3), "32-bit x86 file"),
         (changed(SMALL, 5, 2, 1), "a machine-15872 file"),
+        (changed(SMALL, 4, 1, 1), "x86-64 with 32-bit addresses"),
         (changed(SMALL, 16, 4), "core dump"),
         (changed(SMALL, 60, 0xFFFF), "it has been cut off"),
         (changed(SMALL, 58, 1), "a section header has 64 bytes, not 1"),

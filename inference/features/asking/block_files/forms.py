@@ -16,6 +16,7 @@ from inference.features.library.uploads.query import waiting_uploads
 from inference.formats.block_files import Weighing
 from inference.formats.blocks_csv import SCALE_LABELS, BrokenRows, Scale
 from inference.formats.other_formats import BEGINNING
+from inference.isa.code.binaries.program import is_program
 from inference.isa.targets import names_with_blocks
 from inference.models import BasicBlockSet, PortMapping, Upload
 from inference.models.named import Named
@@ -140,7 +141,7 @@ def waiting_samples() -> QuerySet[Upload]:
 
 def waiting_programs() -> QuerySet[Upload]:
     """The waiting uploads that are compiled programs, newest first."""
-    ids = [row.pk for row in uploads_with_beginnings() if bytes(row.beginning)[:4] == b"\x7fELF"]
+    ids = [row.pk for row in uploads_with_beginnings() if is_program(bytes(row.beginning))]
     return waiting_uploads().filter(pk__in=ids).order_by("-id")
 
 

@@ -43,7 +43,6 @@ from inference.predictors.protocol import PredictorError
 from inference.runs.errors import JobError
 from inference.runs.kinds import Store, Task
 from inference.storage.block_sets import store, store_loops
-from inference.storage.instruction_sets import code_isa_row
 from inference.storage.names import NAME_LIMIT, free_name
 from inference.web.data_command import add_request_options
 
@@ -138,7 +137,7 @@ class BlockFileImporter(UploadImporter):
         if options.get("list_loops"):
             return [*loop_table(loops), *loops.lines()]
         name = options["name"] or _stem(path.name, "loops")
-        row = store_loops(loops, path.name, name, note=options["note"], isa=code_isa_row())
+        row = store_loops(loops, path.name, name, note=options["note"])
         return _loop_import_lines(row, loops)
 
     def import_upload(self, task: Task, upload: Upload, content: bytes) -> Store:
@@ -151,7 +150,7 @@ class BlockFileImporter(UploadImporter):
             )
 
             def make_loops(name: str) -> tuple[BasicBlockSet, list[str]]:
-                row = store_loops(loops, file_name, name, isa=code_isa_row(), **about)
+                row = store_loops(loops, file_name, name, **about)
                 return row, _loop_import_lines(row, loops)
 
             return partial(_store, task, upload, "loops", make_loops)
@@ -185,6 +184,7 @@ def _first_loops(content: bytes, file_name: str) -> Json:
         for loop in loops.loops[:LISTED_LOOPS]
     ]
     return {
+        "isa": loops.isa,
         "loops": listed,
         "count": len(loops.loops),
         "lines": loops.lines(),

@@ -21,7 +21,7 @@ from inference.features.asking.block_files.request import (
 )
 from inference.features.library.uploads.query import claim_upload, free_upload
 from inference.formats.block_files import BlockFileSort, ProgramLoops, block_file_of, find_loops
-from inference.isa.targets import DEFAULT
+from inference.isa.code.binaries.machines import EXPECTED
 from inference.models import Run, Upload
 from inference.runs.errors import JobError
 from inference.runs.kinds import Job, Store, Task
@@ -55,7 +55,7 @@ class LoopsJob(Job):
         upload = needed_row(Upload, config["upload"], "uploaded file")
         content = bytes(upload.content)
         if block_file_of(content) is not BlockFileSort.PROGRAM:
-            raise JobError(f"{upload.file_name} is no compiled program: expected an ELF file of x86-64")
+            raise JobError(f"{upload.file_name} is no compiled program: expected {EXPECTED}")
         loop_filter, samples = loop_filter_of(config), samples_of(config)
         loops = find_loops(content, upload.file_name, loop_filter, samples, progress_reporter(task, "bytes"))
         return partial(_result, upload, loops)
@@ -93,5 +93,5 @@ def _result(upload: Upload, loops: ProgramLoops) -> tuple[Json, Sequence[Event]]
         for loop in loops.loops[:MAX_LISTED]
     ]
     log: list[Event] = [Log("info", line) for line in loops.lines()]
-    result = {**facts, "total": loops.total, "isa": DEFAULT, "lines": loops.lines(), "loops": listed}
+    result = {**facts, "total": loops.total, "isa": loops.isa, "lines": loops.lines(), "loops": listed}
     return result, [*log, ResultStored(facts)]

@@ -33,8 +33,8 @@ from inference.features.library.uploads.query import receive, start_reading, wai
 from inference.formats.block_files import BlockFileSort
 from inference.formats.problems import ExchangeError
 from inference.isa.blocks import isa_of_fields
-from inference.isa.code.binaries.headers import BinaryFileError, file_kind
-from inference.isa.targets import DEFAULT
+from inference.isa.code.binaries.headers import BinaryFileError
+from inference.isa.code.binaries.program import file_kind
 from inference.models import BasicBlockSet, Run, Upload
 from inference.models.named import Named
 from inference.runs.errors import LimitError, RunsError
@@ -136,7 +136,7 @@ def _program(request: HttpRequest, upload: Any) -> HttpResponse:
         context: dict[str, Any] = {
             "upload": upload,
             "kind": file_kind(bytes(upload.beginning)[:64]),
-        }  # the header of an ELF file
+        }
     except BinaryFileError as error:
         context = {"upload": upload, "problem": str(error)}
         return render(request, "inference/block_files/loops/program.html", context)
@@ -193,10 +193,11 @@ def _listing(request: HttpRequest, upload: Upload, reading: Json) -> HttpRespons
         config = {"upload": upload.pk, **form.cleaned_data}
         if started := start_run(request, IMPORT, config, form=form):
             return redirect("run", started.pk)
+    isa = isa_of_fields(reading)
     loops = [
         (
             {**loop, "bytes": bytes.fromhex(loop["code"])},
-            f"{reverse('loop')}?{urlencode({'isa': DEFAULT, 'code': loop['excerpt'] or loop['code']})}",
+            f"{reverse('loop')}?{urlencode({'isa': isa, 'code': loop['excerpt'] or loop['code']})}",
         )
         for loop in reading.get("loops", ())
     ]
@@ -205,7 +206,7 @@ def _listing(request: HttpRequest, upload: Upload, reading: Json) -> HttpRespons
         "programs": waiting_programs(),
         "reading": reading,
         "loops": loops,
-        "isa": DEFAULT,
+        "isa": isa,
     }
     return form_page(request, "inference/block_files/loops/listing.html", form, **about)
 

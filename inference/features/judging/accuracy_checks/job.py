@@ -90,6 +90,10 @@ def _reader(
         LoopFilter(),
         report=lambda done, total: report_progress(task, "read", done, total, "bytes", began),
     )
+    if loops.isa != code_isa(machine.isa):
+        raise JobError(
+            f"{upload.file_name} is for {loops.isa}, and {machine.name} executes {code_isa(machine.isa)}"
+        )
     if not loops.loops:
         raise JobError("\n".join([f"{upload.file_name} has no loop to measure", *loops.lines()]))
     return blocks_of_loops(task, loops, upload.file_name, machine.isa, described), upload.file_name

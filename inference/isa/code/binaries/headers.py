@@ -16,9 +16,11 @@ from elftools.common.utils import struct_parse
 from elftools.elf.descriptions import describe_e_machine
 from elftools.elf.elffile import ELFFile
 
+from inference.isa.code.binaries.machines import EXPECTED, MACHINES, FileMachine
+
 
 class BinaryFileError(ValueError):
-    """A damaged file, or none for x86-64; the message says what it is and what would be right."""
+    """A damaged file, or none of `MACHINES`; the message says what it is and what would be right."""
 
 
 MAGIC = b"\x7fELF"
@@ -41,8 +43,6 @@ _HEADER_BYTES = 64
 _ADDRESS_LIMIT = (1 << 64) - (1 << 12)
 """End of the addresses that are accepted: nothing is loaded into the last page."""
 
-_EXPECTED_FORMAT = "an object file, an executable or a shared library of x86-64 in the format ELF is expected"
-
 _COUNT_IN_SECTION = 0xFFFF
 """PN_XNUM and SHN_XINDEX: the number of segments, or of the section with names, is in section 0."""
 
@@ -57,8 +57,9 @@ _EXECUTABLE_SEGMENT = 0x1
 
 _FOREIGN_FORMATS = {
     b"MZ": "a program of Windows",
-    b"\xcf\xfa\xed\xfe": "a program of macOS",
-    b"\xca\xfe\xba\xbe": "a program of macOS, or a class of Java",
+    b"\xca\xfe\xba\xbe": "a universal program of macOS, or a class of Java: take one program out with "
+    "`lipo -thin arm64 FILE -output NEW`",
+    b"\xce\xfa\xed\xfe": "a 32-bit program of macOS: 64-bit code is expected",
     b"!<arch>\n": "an archive of object files: take them out with `ar x` and give one of them",
     b"!<thin>\n": "a list of object files: give one of them",
     b"PERFILE2": "a recording of perf: give what `perf script` or `perf annotate --stdio` prints of it",
@@ -102,6 +103,7 @@ class Headers:
     """
 
     kind: str
+    machine: FileMachine
     fixed: bool
     """Whether it is loaded at the addresses of its headers."""
     sections: tuple[Section, ...]
@@ -117,17 +119,19 @@ def is_binary(first_bytes: bytes) -> bool:
     )
 
 
-def file_kind(first_bytes: bytes) -> str:
-    """The kind of a file by its first 64 bytes, "x86-64 executable". Raises `BinaryFileError`."""
-    return f"x86-64 {_kind(_elf_file(first_bytes))}"
+def elf_kind(first_bytes: bytes) -> str:
+    """The kind of an ELF file by its first 64 bytes, "x86-64 executable". Raises `BinaryFileError`."""
+    file = _elf_file(first_bytes)
+    return f"{_machine(file).isa} {_kind(file)}"
 
 
 def read_headers(content: bytes) -> Headers:
-    """The headers of a file for x86-64.
+    """The headers of an ELF file for one of `MACHINES`.
 
     Raises `BinaryFileError` for other files, and for headers that contradict the file's size.
     """
     file = _elf_file(content)
+    machine = _machine(file)
     kind = _kind(file)
     try:
         raw = list(_table(file, content, "section"))
@@ -137,7 +141,7 @@ def read_headers(content: bytes) -> Headers:
         if isinstance(error, BinaryFileError):
             raise
         raise BinaryFileError(f"the file is damaged: {error}"[:300]) from error
-    return Headers(kind, file["e_type"] == "ET_EXEC", sections, segments, index)
+    return Headers(kind, machine, file["e_type"] == "ET_EXEC", sections, segments, index)
 
 
 def _elf_file(content: bytes) -> ELFFile:
@@ -148,7 +152,7 @@ def _elf_file(content: bytes) -> ELFFile:
     """
     if not content.startswith(MAGIC):
         kind = next((what for magic, what in _FOREIGN_FORMATS.items() if content.startswith(magic)), "")
-        raise BinaryFileError(f"this is {kind}" if kind else f"this is no ELF file; {_EXPECTED_FORMAT}")
+        raise BinaryFileError(f"this is {kind}" if kind else f"this is no compiled program; {EXPECTED}")
     if len(content) < _HEADER_BYTES:
         raise BinaryFileError(
             f"the file ends after {len(content)} bytes, within its header, which has {_HEADER_BYTES}: "
@@ -160,27 +164,37 @@ def _elf_file(content: bytes) -> ELFFile:
         raise BinaryFileError(f"the header of the file is damaged: {error}"[:300]) from error
 
 
+def _machine(file: ELFFile) -> FileMachine:
+    """The computer that an ELF file is for.
+
+    Raises:
+        BinaryFileError: It is none of `MACHINES`.
+    """
+    number = file["e_machine"]
+    if number == "EM_386":
+        raise BinaryFileError("this is a 32-bit x86 file (i386); 64-bit code is expected: compile with -m64")
+    machine = next((machine for machine in MACHINES if machine.elf == number), None)
+    if machine is None:
+        name = describe_e_machine(number) if isinstance(number, str) else f"machine-{number}"
+        article = "an" if name[:1] in "AEIOU" else "a"
+        raise BinaryFileError(f"this is {article} {_plain(name)} file; {EXPECTED}")
+    if file.elfclass != 64:
+        raise BinaryFileError(f"this is {machine.isa} with 32-bit addresses; 64-bit code is expected")
+    if not file.little_endian:
+        raise BinaryFileError(f"the file is big-endian; little-endian code of {machine.isa} is expected")
+    return machine
+
+
 def _kind(file: ELFFile) -> str:
     """The kind of an ELF file: object, executable or library.
 
     Raises:
-        BinaryFileError: It is not for x86-64, or has no code.
+        BinaryFileError: It has no code.
     """
-    machine = file["e_machine"]
-    name = describe_e_machine(machine) if isinstance(machine, str) else f"machine-{machine}"
-    if machine == "EM_386":
-        raise BinaryFileError("this is a 32-bit x86 file (i386); 64-bit code is expected: compile with -m64")
-    if machine != "EM_X86_64":
-        article = "an" if name[:1] in "AEIOU" else "a"
-        raise BinaryFileError(f"this is {article} {_plain(name)} file; {_EXPECTED_FORMAT}")
-    if file.elfclass != 64:
-        raise BinaryFileError("this is an x32 file; 64-bit code is expected: compile with -m64")
-    if not file.little_endian:
-        raise BinaryFileError("the file says that it is big-endian, which x86-64 never is: it is damaged")
     kind = file["e_type"]
     if kind not in _TYPES:
         what = "a core dump" if kind == "ET_CORE" else "of an unknown type"
-        raise BinaryFileError(f"this file is {what}; {_EXPECTED_FORMAT}")
+        raise BinaryFileError(f"this file is {what}; {EXPECTED}")
     return _TYPES[kind]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from inference.isa.code.binaries.headers import BinaryFileError
+from inference.isa.code.binaries.machines import FIELD
 from inference.isa.code.binaries.program import CompiledProgram, Function
 from inference.isa.code.block import MAX_BYTES, MAX_INSTRUCTIONS
 from inference.isa.code.control_flow import CodePath, CodeStep, cut_into_pieces
@@ -16,8 +17,6 @@ CHUNK_BYTES = 1 << 18
 
 MAX_CHUNK_BYTES = 2 * CHUNK_BYTES
 """Bytes of code after which steps are yielded in any case."""
-
-_FIELD = 4  # bytes that a linker fills in, at the end of a jump
 
 
 def steps_in(program: CompiledProgram, function: Function, reader: CodeReader) -> Iterator[list[CodeStep]]:
@@ -31,7 +30,7 @@ def steps_in(program: CompiledProgram, function: Function, reader: CodeReader) -
     chunk_start = position = 0
     for step in reader.steps_of_region(code, address):
         size = len(step.code)
-        if moved and step.flow in ("jump", "branch") and (place := step.address + size - _FIELD) in moved:
+        if moved and step.flow in ("jump", "branch") and (place := step.address + size - FIELD) in moved:
             step = step._replace(target=moved[place])  # noqa: PLW2901
         steps.append(step)
         position += size

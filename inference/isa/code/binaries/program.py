@@ -6,7 +6,6 @@ neither covers is one function per gap.
 
 from __future__ import annotations
 
-import struct
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,16 +13,19 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from inference.isa.code.binaries.headers import MAGIC as ELF
 from inference.isa.code.binaries.headers import (
     OBJECT,
     BinaryFileError,
     Headers,
     Section,
+    elf_kind,
     read_headers,
-    text_at,
 )
+from inference.isa.code.binaries.mach_o import MAGIC, mach_o_kind, read_mach_o
+from inference.isa.code.binaries.machines import FIELD
+from inference.isa.code.binaries.symbols import Symbol, Symbols, rows_of, starts_in_index, symbols_of
 
 SMALLEST_GAP = 16
 """Bytes between functions; smaller gaps are padding."""
@@ -57,16 +59,30 @@ class CodeRegion:
 
 @dataclass(frozen=True)
 class CompiledProgram:
-    """A file's code. Addresses are those of the file, as disassemblers print them."""
+    """A file's code. Addresses are those of the file, as disassemblers print them.
+
+    `starts`: addresses of functions, which need no symbols.
+    """
 
     content: bytes = field(repr=False)
     headers: Headers
     regions: tuple[CodeRegion, ...]
     symbols: Symbols
+    starts: Sequence[int] = ()
 
     @property
     def kind(self) -> str:
         return self.headers.kind
+
+    @property
+    def title(self) -> str:
+        """The kind and the format, `object file (ELF)`."""
+        return f"{self.kind} ({'Mach-O' if self.content.startswith(MAGIC) else 'ELF'})"
+
+    @property
+    def isa(self) -> str:
+        """The name of the instruction set."""
+        return self.headers.machine.isa
 
     @property
     def is_object(self) -> bool:
@@ -103,7 +119,7 @@ class CompiledProgram:
     def relocations(self, region: int) -> Relocations:
         if region not in self._relocations:
             tables = self._relocation_tables.get(region, ())
-            self._relocations[region] = relocations_of(self.content, self.headers.sections, tables, region)
+            self._relocations[region] = relocations_of(self.content, self.headers, tables, region)
         return self._relocations[region]
 
     @cached_property
@@ -130,14 +146,10 @@ class CompiledProgram:
                 addresses.setdefault(symbol.name, []).append(symbol.address)
         return addresses
 
-    @cached_property
-    def _index_starts(self) -> Sequence[int]:
-        return starts_in_index(self.content, self.headers)
-
     def _functions_of(self, region: CodeRegion) -> Iterator[Function]:
         end = region.address + region.size
         symbols = self.symbols.functions_in(region.index, region.address, region.size)
-        symbols = _with_index(symbols, self._index_starts, region)
+        symbols = _with_index(symbols, self.starts, region)
         position = region.address
         for number, symbol in enumerate(symbols):
             if symbol.address < position:
@@ -152,13 +164,29 @@ class CompiledProgram:
             yield _gap(region, position, end)
 
 
+def is_program(first_bytes: bytes) -> bool:
+    """Whether a file with this beginning has a format of compiled programs that is read."""
+    return first_bytes.startswith((ELF, MAGIC))
+
+
+def file_kind(first_bytes: bytes) -> str:
+    """The kind of a file by its first 64 bytes, "x86-64 executable". Raises `BinaryFileError`."""
+    return mach_o_kind(first_bytes) if first_bytes.startswith(MAGIC) else elf_kind(first_bytes)
+
+
 def read_program(content: bytes) -> CompiledProgram:
     """The program in a file. Raises `BinaryFileError` for other or damaged files, or without code."""
+    if content.startswith(MAGIC):
+        return _program(content, *read_mach_o(content))
     headers = read_headers(content)
+    return _program(content, headers, symbols_of(content, headers), starts_in_index(content, headers))
+
+
+def _program(content: bytes, headers: Headers, symbols: Symbols, starts: Sequence[int]) -> CompiledProgram:
     regions = tuple(_without_overlaps(list(_regions(headers)), headers.kind))
     if not regions:
         raise BinaryFileError(_missing_code_reason(headers.sections))
-    return CompiledProgram(content, headers, regions, symbols_of(content, headers))
+    return CompiledProgram(content, headers, regions, symbols, starts)
 
 
 def _regions(headers: Headers) -> Iterator[CodeRegion]:
@@ -211,7 +239,6 @@ def _with_index(symbols: list[Symbol], starts: Sequence[int], region: CodeRegion
 
 
 _ROW = np.dtype([("offset", "<u8"), ("info", "<u8"), ("addend", "<i8")])
-_FIELD = 4  # bytes of a displacement, at the end of a jump
 
 
 Relocations = dict[int, int | None]
@@ -221,10 +248,9 @@ None is a target in another section or file.
 """
 
 
-def relocations_of(
-    content: bytes, sections: Sequence[Section], tables: Sequence[Section], region: int
-) -> Relocations:
+def relocations_of(content: bytes, headers: Headers, tables: Sequence[Section], region: int) -> Relocations:
     """The relocations of a section of an object file; `tables`: the sections that contain them."""
+    sections, behind = headers.sections, FIELD if headers.machine.from_end else 0
     targets: Relocations = {}
     for table in tables:
         if table.link >= len(sections):
@@ -233,130 +259,6 @@ def relocations_of(
         for row in np.frombuffer(content, dtype=_ROW, count=table.size // _ROW.itemsize, offset=table.offset):
             number = int(row["info"]) >> 32
             same = number < len(symbols) and int(symbols[number]["section"]) == region
-            target = int(symbols[number]["value"]) + int(row["addend"]) + _FIELD if same else None
+            target = int(symbols[number]["value"]) + int(row["addend"]) + behind if same else None
             targets[int(row["offset"])] = target
     return targets
-
-
-MAX_SYMBOLS = 1_000_000  # of both tables
-
-ROW = np.dtype(
-    [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
-)
-_FUNCTIONS = (2, 10)  # STT_FUNC, STT_GNU_IFUNC
-_LOCAL, _WEAK = 0, 2  # bindings of ELF symbols (STB_…)
-_IN_TABLE = 0xFFFF  # the section's number is in another table
-_SUPPORTED_INDEX = bytes((1, 0x1B, 0x03, 0x3B))  # version; 32-bit offsets, a count, a sorted table
-
-
-@dataclass(frozen=True, slots=True)
-class Symbol:
-    """A function's name and address; `size` is 0 where unknown."""
-
-    name: str
-    address: int
-    size: int
-
-
-@dataclass(frozen=True)
-class Symbols:
-    """The functions among a file's symbols, rows sorted by section and address.
-
-    `sections` is empty where addresses alone identify the code.
-    """
-
-    content: bytes
-    strings: tuple[int, int]
-    sections: npt.NDArray[np.int64]
-    rows: npt.NDArray[np.void]
-
-    def functions_in(self, section: int, address: int, size: int) -> list[Symbol]:
-        """The functions that begin in a range, one per address: global names before weak and local ones."""
-        functions: list[Symbol] = []
-        for symbol in self.named_in(section, address, size):
-            if not functions or functions[-1].address != symbol.address:
-                functions.append(symbol)
-        return functions
-
-    def named_in(self, section: int, address: int, size: int) -> Iterator[Symbol]:
-        start, end = self._range(section, address, size)
-        for row in self.rows[start:end]:
-            name = text_at(self.content, *self.strings, int(row["name"]))
-            if name:
-                yield Symbol(name, int(row["value"]), int(row["size"]))
-
-    def _range(self, section: int, address: int, size: int) -> tuple[int, int]:
-        begin, end = 0, len(self.rows)
-        if len(self.sections):
-            begin, end = np.searchsorted(self.sections, [section, section + 1]).tolist()
-        ends = np.array([address, min(address + size, (1 << 64) - 1)], dtype=np.uint64)
-        first, last = np.searchsorted(self.rows["value"][begin:end], ends).tolist()
-        return begin + first, begin + last
-
-
-def symbols_of(content: bytes, headers: Headers) -> Symbols:
-    """The symbols for linking, else those for loading, which a stripped file still has.
-
-    Raises `BinaryFileError` for more than `MAX_SYMBOLS`.
-    """
-    for kind in ("SHT_SYMTAB", "SHT_DYNSYM"):
-        table = next((section for section in headers.sections if section.kind == kind and section.size), None)
-        if table is not None and table.link < len(headers.sections):
-            symbols = _read_symbols(content, headers, table)
-            if len(symbols.rows):
-                return symbols
-    return Symbols(content, (0, 0), np.empty(0, dtype=np.int64), np.empty(0, dtype=ROW))
-
-
-def rows_of(content: bytes, table: Section) -> npt.NDArray[np.void]:
-    """All rows of a symbol table. Raises `BinaryFileError` for more than `MAX_SYMBOLS`."""
-    count = table.size // ROW.itemsize
-    if count > MAX_SYMBOLS:
-        raise BinaryFileError(f"the file has {count:,} symbols, of {MAX_SYMBOLS:,} at most")
-    return np.frombuffer(content, dtype=ROW, count=count, offset=table.offset)
-
-
-def _read_symbols(content: bytes, headers: Headers, table: Section) -> Symbols:
-    """The symbols of functions in a table, by address; of equal ones, global symbols come first.
-
-    Addresses in object files are relative to sections, so sections are part of the order there.
-    """
-    rows = rows_of(content, table)
-    sections = rows["section"].astype(np.int64)
-    if index_table := next(
-        (row for row in headers.sections if row.kind == "SHT_SYMTAB_SHNDX" and row.link == table.index), None
-    ):
-        count = min(index_table.size // 4, len(rows))
-        extended = np.frombuffer(content, dtype="<u4", count=count, offset=index_table.offset)
-        sections[:count] = np.where(rows["section"][:count] == _IN_TABLE, extended, sections[:count])
-    is_function = np.isin(rows["info"] & 15, _FUNCTIONS) & (sections != 0)
-    rows, sections = rows[is_function], sections[is_function]
-    binding = rows["info"] >> 4
-    rank = np.select([binding == _LOCAL, binding == _WEAK], [2, 1], 0)
-    within = sections if headers.kind == OBJECT else np.zeros(len(rows), dtype=np.int64)
-    order = np.lexsort((rank, rows["value"], within))
-    strings = headers.sections[table.link]
-    return Symbols(
-        content,
-        (strings.offset, strings.size),
-        within[order] if headers.kind == OBJECT else np.empty(0, dtype=np.int64),
-        rows[order],
-    )
-
-
-def starts_in_index(content: bytes, headers: Headers) -> Sequence[int]:
-    """Start addresses of functions in the unwinding tables' index, sorted; none for an unusual format."""
-    if headers.exception_index is None:
-        return ()
-    address, offset = headers.exception_index
-    if content[offset : offset + 4] != _SUPPORTED_INDEX or offset + 12 > len(content):
-        return ()
-    if address >= 1 << 62:
-        return ()
-    (count,) = struct.unpack_from("<I", content, offset + 8)
-    if offset + 12 + 8 * count > len(content):
-        return ()
-    table = np.frombuffer(content, dtype="<i4", count=2 * count, offset=offset + 12)[::2]
-    starts = np.unique(table.astype(np.int64)) + address
-    addresses: list[int] = starts[starts >= 0].tolist()
-    return addresses

@@ -165,7 +165,7 @@ def _all_loops(
 ) -> ProgramLoops:
     search = Search()
     functions = _functions(program, file_name, criteria.functions, report)
-    loops = loops_in(program, functions, search, block_reader(DEFAULT), report)
+    loops = loops_in(program, functions, search, block_reader(program.isa), report)
     keys = set(criteria.keys)
     weighted = tuple(_weigh(loop, 1.0, None) for loop in loops if not keys or loop.key in keys)
     return ProgramLoops(
@@ -203,7 +203,7 @@ def _sampled_loops(
     functions = _functions(program, file_name, criteria.functions, report)
     functions = [function for function in functions if _has_any(function, places)]
     search = Search()
-    loops = list(loops_in(program, functions, search, block_reader(DEFAULT), report))
+    loops = list(loops_in(program, functions, search, block_reader(program.isa), report))
     total = samples.total
     shares = {loop.key: 100 * number / (total or 1) for loop, number in weighted_loops(loops, samples.counts)}
     if iterations:

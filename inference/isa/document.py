@@ -7,19 +7,24 @@
 `operands` describes every operand name that occurs. A scheme's text is its mnemonic, a blank, and its
 operands in order, with a comma and a blank between them; behind the name of an operand stands how it is
 accessed: `:R`, `:W`, `:RW`, or nothing. docs/formats.md lists all fields.
+
+Version 2 has the encodings of schemes whose instructions are words (`match`, `mask`, `fields`, `flow`), and
+under `forms` further instructions: other spellings of a scheme, and instructions without one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast, get_args
 
 from inference.agent.reading import read_json
+from inference.isa.code.control_flow import Flow
 from inference.isa.scheme import Access, Operand, OperandKind, Scheme, memory_use
+from inference.isa.words.encodings import Encoding, field_of_text, word_of_text
 
 FORMAT = "pmweb-instruction-set"
-VERSION = 1  # of the format
+VERSIONS = (1, 2)  # of the format
 MAX_SCHEMES = 50_000  # of a document
 MAX_BYTES = 64 * 2**20  # of a document
 MAX_VALUES = 3_000_000
@@ -30,6 +35,7 @@ MAX_WIDTH = 32_767  # bits of an operand: what a column of the database holds
 
 _KINDS = get_args(OperandKind)
 _ACCESSES = ("R", "W", "RW")
+_FLOWS = get_args(Flow)
 
 
 class InstructionSetError(ValueError):
@@ -60,11 +66,28 @@ class OperandForm:
 
 
 @dataclass(frozen=True, slots=True)
+class FurtherForm:
+    """An instruction beside the schemes; its exclusion says why it is none.
+
+    Attributes:
+        form: As a scheme, with its operands and their accesses.
+        instance_of: The text of the scheme that it is another spelling of, "" for none.
+    """
+
+    form: Scheme
+    instance_of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class InstructionSet:
+    """A document; `encodings` are those of its schemes and further forms, by text."""
+
     name: str
     source: str
     schemes: tuple[Scheme, ...]
     forms: Mapping[str, OperandForm]
+    further: tuple[FurtherForm, ...] = ()
+    encodings: Mapping[str, Encoding] = field(default_factory=dict)
 
 
 def read_instruction_set(content: bytes) -> InstructionSet:
@@ -86,23 +109,51 @@ def read_instruction_set(content: bytes) -> InstructionSet:
     except (ValueError, RecursionError) as error:
         raise InstructionSetError(f"not JSON: {error}") from None
     document = _Fields("the document", parsed)
-    if document.text("format") != FORMAT or document.integer("version") != VERSION:
-        raise InstructionSetError(f'the document must say "format": "{FORMAT}", "version": {VERSION}')
+    if document.text("format") != FORMAT or document.integer("version") not in VERSIONS:
+        versions = " or ".join(map(str, VERSIONS))
+        raise InstructionSetError(f'the document must say "format": "{FORMAT}", "version": {versions}')
     name = document.text("name", limit=100, required=True)
     source = document.text("source", limit=MAX_TEXT)
     encoding = document.text("encoding", limit=10)
     forms = {text: _form(text, parsed) for text, parsed in document.mapping("operands").items()}
-    rows = document.entries("schemes")
+    rows, further_rows = document.entries("schemes"), document.entries("forms")
     document.end()
-    if not 1 <= len(rows) <= MAX_SCHEMES:
+    if not 1 <= len(rows) + len(further_rows) <= MAX_SCHEMES or not rows:
         raise InstructionSetError(f"schemes: 1 to {MAX_SCHEMES:,} are possible, not {len(rows):,}")
     schemes: dict[str, Scheme] = {}
-    for number, row in enumerate(rows, 1):
-        scheme = _scheme(_Fields(f"scheme {number}", row), forms, encoding)
+    encodings: dict[str, Encoding] = {}
+    instances: dict[str, str] = {}
+    for number, row in enumerate([*rows, *further_rows], 1):
+        fields = _Fields(f"scheme {number}" if number <= len(rows) else f"form {number - len(rows)}", row)
+        instance_of = fields.text("scheme") if number > len(rows) else ""
+        word = _encoding(fields)
+        scheme = _scheme(fields, forms, encoding)
         if scheme.text in schemes:
-            raise InstructionSetError(f"scheme {number}: {scheme.text!r:.200} occurs twice")
+            raise InstructionSetError(f"{fields.where}: {scheme.text!r:.200} occurs twice")
+        if instance_of and instance_of not in schemes:
+            raise InstructionSetError(f"{fields.where}: there is no scheme {instance_of!r:.200}")
         schemes[scheme.text] = scheme
-    return InstructionSet(name, source, tuple(schemes.values()), forms)
+        instances[scheme.text] = instance_of
+        if word is not None:
+            encodings[scheme.text] = word
+    own, others = list(schemes.values())[: len(rows)], list(schemes.values())[len(rows) :]
+    further = tuple(FurtherForm(form, instances[form.text]) for form in others)
+    return InstructionSet(name, source, tuple(own), forms, further, encodings)
+
+
+def _encoding(row: _Fields) -> Encoding | None:
+    """The encoding of a form; None where the document has none."""
+    match, mask = row.text("match", limit=8), row.text("mask", limit=8)
+    texts, flow = row.texts("fields"), row.text("flow", limit=10) or "next"
+    if flow not in _FLOWS:
+        raise InstructionSetError(f"{row.where}: flow must be one of {', '.join(_FLOWS)}, not {flow!r}")
+    if not match and not mask and not texts:
+        return None
+    try:
+        fields = tuple(map(field_of_text, texts))
+        return Encoding(word_of_text(match), word_of_text(mask), fields, cast(Flow, flow))
+    except ValueError as error:
+        raise InstructionSetError(f"{row.where}: {error}") from None
 
 
 def _form(name: str, content: Any) -> OperandForm:

@@ -50,7 +50,7 @@ def test_the_documentation_shows_the_golden_document():
         (b"{", "not JSON"),
         (b"[]", "an object is expected"),
         (changed(format="other"), '"format": "pmweb-instruction-set"'),
-        (changed(version=2), '"version": 1'),
+        (changed(version=3), '"version": 1 or 2'),
         (changed(name=""), "name must be text of 1 to 100"),
         (changed(colour="red"), "unknown field 'colour'"),
         (changed(schemes=[]), "1 to 50,000"),

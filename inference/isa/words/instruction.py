@@ -36,7 +36,7 @@ class InMemory(NamedTuple):
     """A memory operand, or an address that is only computed.
 
     Attributes:
-        base: Number of the general-purpose register, `STACK_POINTER` included; None: of the instruction itself.
+        base: Number of the general-purpose register, `STACK_POINTER` included; None: where the instruction is.
         index: Added to the base; behind a moving base it is what the base moves by.
         extend: How the index is extended: `lsl` (not at all), `uxtw`, `sxtw`, `sxtx`; "" without index.
         shift: Bits by which the index is shifted.

@@ -1,0 +1,109 @@
+"""Locations that an instruction of one word reads and writes, by the operands of its form.
+
+A location is `general 3`, `vector 5` or `flag n`. A register that is always 0 is none: nothing waits for it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+
+from inference.isa.dependences import CODE, InstructionAccesses, MemoryPlace, OperandAccess
+from inference.isa.scheme import TIMED_BY_VALUES, Operand
+from inference.isa.words.instruction import (
+    GENERAL,
+    VECTOR,
+    ZERO,
+    DecodedInstruction,
+    InMemory,
+    OperandValue,
+    RegisterPart,
+)
+
+ADDRESS, INDEX, DATA, BASE, FLAGS = "address", "index", "data", "base", "flags"
+"""Names of the parts of operands, as in `ChainLink`."""
+
+_REGISTERS = 32  # of a bank; behind the last one follows the first
+_CACHED_INSTRUCTIONS = 1 << 14
+
+
+def location_of(bank: str, number: int) -> str:
+    return f"{bank} {number}"
+
+
+def locations_of(part: RegisterPart) -> tuple[str, ...]:
+    """The registers of an operand; none for one that is always 0."""
+    if part.bank == ZERO:
+        return ()
+    return tuple(location_of(part.bank, (part.number + k) % _REGISTERS) for k in range(part.span))
+
+
+@lru_cache(maxsize=_CACHED_INSTRUCTIONS)
+def word_accesses(decoded: DecodedInstruction) -> InstructionAccesses:
+    """All accesses but the addresses in memory, which depend on the block; none for an unknown word."""
+    form = decoded.form
+    if form is None:
+        return InstructionAccesses(None, (), ())
+    reads: list[OperandAccess] = []
+    writes: list[OperandAccess] = []
+    places = [operand for operand in form.operands if not operand.implicit]
+    for number, (operand, value) in enumerate(zip(places, decoded.operands, strict=True), start=1):
+        if isinstance(value, InMemory):
+            reads += _address_reads(str(number), value)
+        for access in _data_accesses(str(number), operand, value):
+            reads += [access] if "R" in operand.access else []
+            writes += [access] if "W" in operand.access else []
+    for operand in form.operands:
+        for access in _implicit_accesses(operand, decoded) if operand.implicit else ():
+            # The address is what reads a moving base.
+            reads += [access] if "R" in operand.access and access.operand != BASE else []
+            writes += [access] if "W" in operand.access else []
+    registers = [value for value in decoded.operands if isinstance(value, RegisterPart)]
+    locations = [location for part in registers for location in locations_of(part)]
+    return InstructionAccesses(
+        decoded.scheme,
+        tuple(reads),
+        tuple(writes),
+        same_register=len(registers) > 1 and len({(part.bank, part.number) for part in registers}) == 1,
+        vector=any(location.startswith(VECTOR) for location in locations),
+        by_values=form.category in TIMED_BY_VALUES,
+    )
+
+
+def _address_reads(name: str, place: InMemory) -> Iterator[OperandAccess]:
+    if place.base is not None:
+        yield OperandAccess(f"{name} {ADDRESS}", location_of(GENERAL, place.base))
+    if place.index is not None:
+        yield from (OperandAccess(f"{name} {INDEX}", location) for location in locations_of(place.index))
+
+
+def _data_accesses(name: str, operand: Operand, value: OperandValue) -> Iterator[OperandAccess]:
+    if isinstance(value, RegisterPart):
+        yield from (OperandAccess(name, location) for location in locations_of(value))
+    elif isinstance(value, InMemory) and operand.kind == "memory":
+        yield OperandAccess(f"{name} {DATA}", memory=memory_place(value))
+
+
+def _implicit_accesses(operand: Operand, decoded: DecodedInstruction) -> Iterator[OperandAccess]:
+    if operand.kind == "flags":
+        yield from (OperandAccess(FLAGS, f"flag {name}") for name in operand.registers)
+    elif operand.name == BASE:
+        place = next(value for value in decoded.operands if isinstance(value, InMemory))
+        if place.base is not None:
+            yield OperandAccess(BASE, location_of(GENERAL, place.base))
+    else:
+        for name in operand.registers:
+            yield OperandAccess(operand.name, location_of(GENERAL, int(name[1:])))
+
+
+def memory_place(place: InMemory) -> MemoryPlace:
+    """The access at an unknown address; a base that moves behind it is accessed where it is."""
+    registers: Counter[str] = Counter()
+    registers[CODE if place.base is None else location_of(GENERAL, place.base)] += 1
+    behind = place.moves == "post"
+    if place.index is not None and not behind:
+        for location in locations_of(place.index):
+            registers[location] += 1 << place.shift
+    displacement = 0 if behind else place.displacement
+    return MemoryPlace(None, 0, place.bits, None, 0, tuple(sorted(registers.items())), displacement)

@@ -1,0 +1,90 @@
+"""The encoding of a form: the bits that identify it, and the fields of its operands."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from inference.isa.code.control_flow import Flow
+
+WORD_BITS = 32
+
+
+class Field(NamedTuple):
+    """Bits that hold a part of an operand, or of several ones.
+
+    Attributes:
+        place: The operand's number, from 1, and behind a blank the part of it: `2 base`, `2 index`,
+            `2 offset`, `3 element`; `3,4` for a codec of two operands.
+        codec: See `inference.isa.words.codecs`.
+        pieces: (lowest bit in the word, number of bits), from the field's lowest bits on.
+    """
+
+    place: str
+    codec: str
+    pieces: tuple[tuple[int, int], ...]
+
+    @property
+    def bits(self) -> int:
+        """The bits of the word that it covers."""
+        return sum((1 << width) - 1 << low for low, width in self.pieces)
+
+    def extracted(self, word: int) -> int:
+        value = at = 0
+        for low, width in self.pieces:
+            value |= (word >> low & (1 << width) - 1) << at
+            at += width
+        return value
+
+    def placed(self, value: int) -> int:
+        """The bits of the word for a value of the field."""
+        word = 0
+        for low, width in self.pieces:
+            word |= (value & (1 << width) - 1) << low
+            value >>= width
+        return word
+
+
+class Encoding(NamedTuple):
+    """A word has the form if `word & mask == match` and its fields have values.
+
+    Several fields of one place must have the same value.
+    """
+
+    match: int
+    mask: int
+    fields: tuple[Field, ...]
+    flow: Flow = "next"
+
+
+_FIELD = re.compile(r"(\d+(?: [a-z]+|,\d+)?): ([a-z]+(?: -?\d+)*) @((?: \d+:\d+)+)")
+_WORD = re.compile(r"[0-9a-f]{8}")
+
+
+def word_of_text(text: str) -> int:
+    """A word of eight hexadecimal digits. Raises `ValueError`."""
+    if not _WORD.fullmatch(text):
+        raise ValueError(f"a word has eight hexadecimal digits, unlike {text!r:.40}")
+    return int(text, 16)
+
+
+def field_of_text(text: str) -> Field:
+    """A field from its text in a document. Raises `ValueError`.
+
+    >>> field_of_text("2 offset: signed 7 8 @ 15:7").pieces
+    ((15, 7),)
+    """
+    match = _FIELD.fullmatch(text)
+    if match is None:
+        raise ValueError(f"a field is written like '2 offset: signed 7 8 @ 15:7', unlike {text!r:.60}")
+    pieces = tuple((int(low), int(width)) for low, width in (part.split(":") for part in match[3].split()))
+    if any(width < 1 or low + width > WORD_BITS for low, width in pieces):
+        raise ValueError(
+            f"a piece is the lowest of the {WORD_BITS} bits and their number, unlike {match[3]!r:.60}"
+        )
+    return Field(match[1], match[2], pieces)
+
+
+def text_of_field(field: Field) -> str:
+    """The inverse of `field_of_text`."""
+    return f"{field.place}: {field.codec} @ {' '.join(f'{low}:{width}' for low, width in field.pieces)}"

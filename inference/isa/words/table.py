@@ -1,0 +1,132 @@
+"""Decodes and encodes words by the encodings of a document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from inference.isa.document import InstructionSet
+from inference.isa.scheme import Scheme
+from inference.isa.words.codecs import Codec, CodecMaker, codec_of
+from inference.isa.words.encodings import Encoding, Field
+from inference.isa.words.instruction import OperandValue
+from inference.isa.words.operands import NoOperandError, OperandCoder, extractor, operand_coders
+
+_UPPER, _LOWER = 0x7FF << 21, 0x3F << 10
+"""Bits of a word that choose among the forms: most encodings have their opcode there."""
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """An instruction of the document with what decodes and encodes it.
+
+    Attributes:
+        form: With its operands and their accesses.
+        scheme: The text of its scheme in the catalogue, "" for none.
+        fields: Of the encoding, with their codecs.
+    """
+
+    form: Scheme
+    scheme: str
+    encoding: Encoding
+    fields: tuple[tuple[Field, Codec], ...]
+    coders: tuple[OperandCoder, ...]
+
+    @cached_property
+    def rank(self) -> tuple[int, int, int]:
+        """Smaller for more special forms: by fixed bits, by fields that must be equal, by possible values."""
+        bits = sum(codec.bits for _, codec in self.fields)
+        values = sum(
+            codec.decode(value) is not None
+            for _, codec in self.fields
+            if codec.bits < 14
+            for value in range(1 << codec.bits)
+        )
+        return -self.encoding.mask.bit_count(), bits - 32 + self.encoding.mask.bit_count(), values
+
+    @cached_property
+    def _equal(self) -> list[tuple[Callable[[int], int], Callable[[int], int]]]:
+        """Pairs of fields that must have the same bits."""
+        first: dict[str, Field] = {}
+        return [
+            (extractor(first[field.place]), extractor(field))
+            for field, _ in self.fields
+            if first.setdefault(field.place, field) is not field
+        ]
+
+    def operands(self, word: int) -> tuple[OperandValue, ...] | None:
+        """The explicit operands of a word that has the form's fixed bits; None where it is another form."""
+        for one, other in self._equal:
+            if one(word) != other(word):
+                return None
+        try:
+            return tuple([coder.decode(word) for coder in self.coders])
+        except NoOperandError:
+            return None
+
+    def word(self, operands: Sequence[OperandValue]) -> int | None:
+        """The word with these operands; None where one is not possible."""
+        values: dict[str, object] = {}
+        try:
+            for place, (coder, operand) in enumerate(zip(self.coders, operands, strict=True), start=1):
+                for part, value in coder.encode(operand).items():
+                    values[f"{place} {part}".rstrip()] = value
+        except NoOperandError:
+            return None
+        word = self.encoding.match
+        for field, codec in self.fields:
+            places = field.place.split(",")
+            value = (
+                values.get(field.place) if len(places) == 1 else tuple(values.get(place) for place in places)
+            )
+            bits = codec.encode(value)
+            if bits is None:
+                return None
+            word |= field.placed(bits)
+        return word
+
+
+class WordTable:
+    """The forms of an instruction set, the most special ones first."""
+
+    def __init__(self, instructions: InstructionSet, codecs: Mapping[str, CodecMaker]) -> None:
+        entries = [(scheme, scheme.text) for scheme in instructions.schemes]
+        entries += [(further.form, further.instance_of) for further in instructions.further]
+        self.forms: list[Form] = []
+        for form, scheme in entries:
+            if (encoding := instructions.encodings.get(form.text)) is not None:
+                fields = tuple((field, codec_of(field.codec, codecs)) for field in encoding.fields)
+                coders = operand_coders(form, instructions.forms, fields)
+                self.forms.append(Form(form, scheme, encoding, fields, coders))
+        self.forms.sort(key=lambda form: form.rank)
+        self._coarse: dict[int, tuple[Form, ...]] = {}
+        self._fine: dict[int, tuple[Form, ...]] = {}
+
+    @cached_property
+    def by_text(self) -> dict[str, Form]:
+        return {form.form.text: form for form in self.forms}
+
+    def decode(self, word: int) -> tuple[Form, tuple[OperandValue, ...]] | None:
+        """The most special form of a word, and its operands; None where it has no form."""
+        key = word & (_UPPER | _LOWER)
+        forms = self._fine.get(key)
+        if forms is None:
+            forms = self._fine[key] = self._forms_of(word)
+        for form in forms:
+            if word & form.encoding.mask == form.encoding.match:
+                operands = form.operands(word)
+                if operands is not None:
+                    return form, operands
+        return None
+
+    def _forms_of(self, word: int) -> tuple[Form, ...]:
+        """The forms with the word's bits in both parts."""
+        upper = word & _UPPER
+        if upper not in self._coarse:
+            self._coarse[upper] = _fitting(self.forms, word, _UPPER)
+        return _fitting(self._coarse[upper], word, _LOWER)
+
+
+def _fitting(forms: Sequence[Form], word: int, bits: int) -> tuple[Form, ...]:
+    return tuple(form for form in forms if not (form.encoding.match ^ word) & form.encoding.mask & bits)

@@ -171,30 +171,32 @@ def _digits_of_arrays(lines: Sequence[str]) -> list[str] | None:
     text = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), text)
     digits = [""] * len(lines)
     remainder = text
-    for begin, end, code in _arrays(text):
-        digits[text.count("\n", 0, begin)] += code.hex()
+    too_large: list[tuple[int, str]] = []
+    for begin, end, elements in _arrays(text):
+        line = text.count("\n", 0, begin)
+        too_large += [(line + 1, element) for element, value in elements if not -128 <= value <= 255]
+        digits[line] += bytes(value % 256 for _, value in elements).hex()
         remainder = remainder[:begin] + re.sub(r"[^\n]", " ", text[begin:end]) + remainder[end:]
     is_declared = all(
         _DECLARATION.fullmatch(line) or _ARRAY_TYPE.search(line) for line in remainder.split("\n")
     )
-    return digits if any(digits) and is_declared else None
+    if not any(digits) or not is_declared:
+        return None
+    for line, element in too_large:
+        raise BlockError(f"{element} in the array that begins here is no byte: write the code as bytes", line)
+    return digits
 
 
-def _arrays(text: str) -> Iterator[tuple[int, int, bytes]]:
-    """(begin, end, bytes) of each array and string. Raises `BlockError` for elements that are no bytes."""
+def _arrays(text: str) -> Iterator[tuple[int, int, list[tuple[str, int]]]]:
+    """(begin, end, [(element, value)]) of each array and string."""
     for array in _ARRAY.finditer(text):
-        code = bytearray()
-        for element in _VALUE.finditer(re.sub(r"\([^)]*\)", " ", array[1])):
-            value = int(element[1], 16) if element[1] else int(element[0], 0)
-            if not -128 <= value <= 255:
-                line = text.count("\n", 0, array.start(1) + element.start()) + 1
-                raise BlockError(f"{element[0]} in this array is no byte: write the code as bytes", line)
-            code.append(value % 256)
-        yield array.start(), array.end(), bytes(code)
+        elements = _VALUE.finditer(re.sub(r"\([^)]*\)", " ", array[1]))
+        values = [(value[0], int(value[1], 16) if value[1] else int(value[0], 0)) for value in elements]
+        yield array.start(), array.end(), values
     for strings in _STRINGS.finditer(text):
         literals = re.findall(r"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'", strings[0])
-        parts = [_unescaped(double or single) for double, single in literals]
-        yield strings.start(), strings.end(), b"".join(parts)
+        code = b"".join(_unescaped(double or single) for double, single in literals)
+        yield strings.start(), strings.end(), [(f"{byte:#x}", byte) for byte in code]
 
 
 _ESCAPED = re.compile(r"\\(?:x([0-9a-fA-F]{2})|([0-7]{1,3})|(.))|([^\\])")

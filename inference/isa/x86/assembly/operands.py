@@ -14,7 +14,8 @@ from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import register_names
 
 SIZES = {
-    "byte": 8, "word": 16, "dword": 32, "fword": 48, "pword": 48, "qword": 64, "mmword": 64, "tbyte": 80,
+    "byte": 8, "word": 16, "dword": 32, "fword": 48, "pword": 48, "qword": 64, "gword": 64,
+    "bword": 64, "mmword": 64, "tbyte": 80,
     "tword": 80, "xword": 80, "xmmword": 128, "oword": 128, "ymmword": 256, "yword": 256, "zmmword": 512,
     "zword": 512, "fpuenv14": 112, "fpuenv28": 224, "fpustate94": 752, "fpustate108": 864,
 }  # fmt: skip

@@ -15,8 +15,9 @@ from fnmatch import fnmatchcase
 from pathlib import PurePath
 
 from inference.core.texts import ORIGIN_LIMIT, count_of
-from inference.formats import block_sets
-from inference.formats.blocks_csv import ROW_LIMIT, is_block_csv
+from inference.formats import blocks_csv
+from inference.formats.block_tables import is_block_table
+from inference.formats.blocks_csv import ROW_LIMIT
 from inference.formats.other_formats import BEGINNING
 from inference.formats.perf_places import PlacedSamples, place_samples
 from inference.formats.perf_texts import is_annotate, is_script, read_samples
@@ -91,15 +92,16 @@ def chosen_loops(loops: Iterable[WeightedLoop], criteria: LoopFilter) -> tuple[t
 class ProgramLoops:
     """The loops, the heaviest first where there are samples, else in the order of the file.
 
+    `kind`: the format of the file; `isa`: the name of the loops' instruction set.
     `below`: loops with a smaller share than `LoopFilter.least`. `total`: samples of the recording; of them,
     `inside`: in these loops; `lost`: not placed in the file, by reason; `elsewhere`: in other files, by name.
     `notes`: lines of a listing that are in no block.
     """
 
     kind: str
+    isa: str
     functions: int
     bytes: int
-    isa: str
     loops: tuple[WeightedLoop, ...]
     too_long: int
     below: int = 0
@@ -317,9 +319,9 @@ def find_listed_loops(
         chosen = (*first, *chosen[excerpts:])
     return ProgramLoops(
         TITLE,
+        reading.pieces[0].block.isa,
         len({piece.name for piece in reading.pieces}),
         sum(len(piece.block.code) for piece in reading.pieces),
-        reading.pieces[0].block.isa,
         chosen,
         0,
         below,
@@ -371,7 +373,7 @@ def _loop(piece: Piece, number: int, total: float | None) -> WeightedLoop:
 
 
 class BlockFileSort(StrEnum):
-    BLOCKS = block_sets.TITLE
+    BLOCKS = blocks_csv.TITLE
     PROGRAM = "compiled program"
     LISTING = "listing of machine code"
     SAMPLES = "samples of a profiler"
@@ -387,4 +389,4 @@ def block_file_of(content: bytes) -> BlockFileSort | None:
         return BlockFileSort.LISTING
     if is_script(text):
         return BlockFileSort.SAMPLES
-    return BlockFileSort.BLOCKS if is_block_csv(beginning) else None
+    return BlockFileSort.BLOCKS if is_block_table(beginning) else None

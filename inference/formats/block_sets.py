@@ -15,12 +15,14 @@ from itertools import islice
 from typing import BinaryIO
 
 from inference.core.protocols import Json
+from inference.formats.block_doubts import AnswersBelowBounds, Bounds, RepeatedBlocks
+from inference.formats.block_tables import open_blocks
 from inference.formats.blocks_csv import ORIGIN, WEIGHT, BlockFile, BlockRow, BrokenRows, Scale, answer_of
 from inference.formats.problems import ExchangeError, Problems
 from inference.formats.provenance import head_of
 from inference.formats.quoting import cell, rows_text
 from inference.isa.blocks import BlockName
-from inference.predictors.protocol import Answer, Predictor
+from inference.predictors.protocol import Answer
 
 SAMPLE_ROWS = 5000
 """Rows at the beginning of a file from which the unit of its numbers is concluded."""
@@ -70,65 +72,8 @@ def _apparent_scale(position: int, rows: Sequence[BlockRow], titled: bool) -> Sc
     return Scale.HUNDREDTHS if fast > SLOWEST_OF_FAST else Scale.CYCLES
 
 
-TOLERANCE = 0.1
-"""Answers may be below a bound by this share: tools count a loop's first iterations, machines are noisy."""
-
-LISTED = 50
-"""Doubts listed in full; others are only counted."""
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerBelowBound:
-    """An answer below a bound. `line` from 1; `least`: cycles that the block takes at least."""
-
-    line: int
-    column: str
-    cycles: float
-    least: float
-
-
-@dataclass
-class Bounds:
-    """Lower bounds of a processor. `issue_width`: most instructions per cycle; `ports`: a port mapping."""
-
-    issue_width: float | None = None
-    ports: Predictor | None = None
-
-    def least_cycles(self, rows: Sequence[BlockRow]) -> list[float]:
-        """Lower bound in cycles for each block; 0 where there is none."""
-        width = self.issue_width
-        bounds = [row.instructions / width if width else 0.0 for row in rows]
-        if self.ports is None:
-            return bounds
-        answers = self.ports.predict([row.code for row in rows])
-        return [max(bound, answer.cycles or 0.0) for bound, answer in zip(bounds, answers, strict=True)]
-
-
-@dataclass
-class AnswersBelowBounds:
-    """Collects answers below bounds: the first `LISTED` of them, and their number per column."""
-
-    bounds: Bounds = field(default_factory=Bounds)
-    listed: list[AnswerBelowBound] = field(default_factory=list)
-    counts: dict[str, int] = field(default_factory=dict)
-
-    def compare(
-        self, rows: Sequence[BlockRow], answers: Iterable[tuple[str, Sequence[float | None]]]
-    ) -> None:
-        """Compare answers, (column, cycles or None per row), with the bounds."""
-        least = self.bounds.least_cycles(rows)
-        for name, cycles in answers:
-            for row, value, bound in zip(rows, cycles, least, strict=True):
-                if value is not None and value < bound * (1 - TOLERANCE):
-                    self.counts[name] = self.counts.get(name, 0) + 1
-                    if len(self.listed) < LISTED:
-                        self.listed.append(AnswerBelowBound(row.line, name, value, bound))
-
-
 CHUNK = 2000  # rows held at a time
 PREVIEW_ROWS = 12  # rows that a preview repeats
-DUPLICATES_LISTED = 50  # lines that a page names
-TITLE = "basic blocks (CSV)"
 FAILED = "-1.0"
 
 OnProgress = Callable[[int], None]
@@ -137,10 +82,13 @@ OnProgress = Callable[[int], None]
 
 @dataclass(frozen=True)
 class BlockSetOptions:
-    """How to read a file. `scales`: one per column; None, or () for all, takes it from title or numbers."""
+    """How to read a file.
+
+    `scales`: one per column, or one for all; None, or () for all, takes it from title or numbers.
+    """
 
     broken: BrokenRows = BrokenRows.STOP
-    scales: tuple[Scale | None, ...] = ()
+    scales: tuple[Scale | None, ...] | Scale = ()
     bounds: Bounds = field(default_factory=Bounds)
 
 
@@ -184,19 +132,25 @@ class BlockSetSummary:
     isa: str
     problems: Problems
     doubts: AnswersBelowBounds
+    repeated: RepeatedBlocks
     broken: BrokenRows
+    title: str
+    notes: tuple[str, ...] = ()
     rows: int = 0
     left_out: int = 0
     empty: int = 0
     instructions: int = 0
-    duplicates: int = 0
-    duplicate_lines: list[int] = field(default_factory=list)
     first: list[BlockRow] = field(default_factory=list)
 
     @property
     def acceptable(self) -> bool:
         """Whether the file can be imported: it has rows, and no problems unless broken rows are skipped."""
         return self.rows > 0 and (self.broken is BrokenRows.SKIP or not self.problems)
+
+    @property
+    def remarks(self) -> list[str]:
+        """What the reader decided, and numbers that contradict each other."""
+        return [*self.notes, *self.repeated.remarks()]
 
     def lines(self) -> list[str]:
         """The listed problems, one line each."""
@@ -206,6 +160,7 @@ class BlockSetSummary:
         """The preview of the file, for pages and the API."""
         return {
             "rows": self.rows,
+            "notes": self.remarks,
             **self._counts(),
             "columns": [column.as_json() for column in self.columns],
             "doubts": self.doubts.counts,
@@ -220,7 +175,8 @@ class BlockSetSummary:
         """The part that is kept with the stored set."""
         return {
             **self._counts(),
-            "duplicate_lines": self.duplicate_lines,
+            "duplicate_lines": self.repeated.lines,
+            "notes": self.remarks,
             "scales": {column.name: column.scale.value for column in self.columns},
             "looks": {
                 column.name: column.looks.value for column in self.columns if column.looks != column.scale
@@ -230,10 +186,15 @@ class BlockSetSummary:
         }
 
     def _counts(self) -> Json:
-        names = ("left_out", "empty", "instructions", "duplicates")
+        names = ("left_out", "empty", "instructions")
         problems = [asdict(problem) for problem in self.problems.listed]
         counts = {name: getattr(self, name) for name in names}
-        return {**counts, "problem_count": self.problems.count, "problems": problems}
+        return {
+            **counts,
+            "duplicates": self.repeated.count,
+            "problem_count": self.problems.count,
+            "problems": problems,
+        }
 
 
 @dataclass(frozen=True)
@@ -274,11 +235,13 @@ def read_chunks(
     file: BinaryIO, file_name: str, options: BlockSetOptions
 ) -> tuple[BlockSetSummary, Iterator[BlockChunk]]:
     """(summary, complete once all chunks are consumed; chunks). Arguments and errors as of `summarise`."""
-    blocks = BlockFile(file, options.broken)
+    blocks = open_blocks(file, file_name, options.broken)
     first = first_rows(blocks)
     names = () if blocks.columns is None else blocks.columns.names
     titled = blocks.columns is not None and blocks.columns.titled
     chosen = options.scales or (None,) * len(names)
+    if isinstance(chosen, Scale):
+        chosen = (chosen,) * len(names)
     if len(chosen) != len(names):
         raise ExchangeError(f"{file_name} has {len(names)} columns behind the blocks, not {len(chosen)}")
     apparent = scales_of(names, first, titled=titled)
@@ -290,14 +253,21 @@ def read_chunks(
         for name, scale, (_, looks) in zip(names, scales, apparent, strict=True)
     )
     summary = BlockSetSummary(
-        file_name, columns, blocks.isa, blocks.problems, AnswersBelowBounds(options.bounds), options.broken
+        file_name,
+        columns,
+        blocks.isa,
+        blocks.problems,
+        AnswersBelowBounds(options.bounds),
+        RepeatedBlocks(),
+        options.broken,
+        blocks.title,
+        blocks.notes,
     )
     return summary, _chunks(blocks, first, summary)
 
 
 def _chunks(blocks: BlockFile, first: Sequence[BlockRow], summary: BlockSetSummary) -> Iterator[BlockChunk]:
     """The file's rows; updates the summary."""
-    hashes: set[int] = set()
     buffered = iter(first)
     remaining = blocks.rows()
     while True:
@@ -308,7 +278,7 @@ def _chunks(blocks: BlockFile, first: Sequence[BlockRow], summary: BlockSetSumma
             summary.empty = blocks.empty
             return
         chunk = _chunk(rows, summary.columns)
-        _count_rows(chunk, summary, hashes)
+        _count_rows(chunk, summary)
         yield chunk
 
 
@@ -326,24 +296,15 @@ def _chunk(rows: Sequence[BlockRow], columns: Sequence[ColumnFacts]) -> BlockChu
     return BlockChunk(rows, list(zip(*answers, strict=True)) if answers else [()] * len(rows), weights)
 
 
-def _count_rows(chunk: BlockChunk, summary: BlockSetSummary, hashes: set[int]) -> None:
+def _count_rows(chunk: BlockChunk, summary: BlockSetSummary) -> None:
     """Add a chunk's rows, duplicates and doubts to the summary."""
     summary.first += chunk.rows[: PREVIEW_ROWS - len(summary.first)]
     summary.rows += len(chunk.rows)
-    for row in chunk.rows:
-        summary.instructions += row.instructions
-        block_hash = hash(row.code)  # 64 bits, keyed by the process: 8 bytes a block instead of the block
-        if block_hash in hashes:
-            summary.duplicates += 1
-            if len(summary.duplicate_lines) < DUPLICATES_LISTED:
-                summary.duplicate_lines.append(row.line)
-        hashes.add(block_hash)
+    summary.instructions += sum(row.instructions for row in chunk.rows)
     names = [column.name for column in summary.columns if column.scale is not Scale.WEIGHT]
-    per_column = (
-        (name, [answers[place].cycles if answers[place] is not None else None for answers in chunk.answers])  # type: ignore[union-attr]
-        for place, name in enumerate(names)
-    )
-    summary.doubts.compare(chunk.rows, per_column)
+    cycles = [tuple(None if answer is None else answer.cycles for answer in row) for row in chunk.answers]
+    summary.repeated.add(names, chunk.rows, cycles)
+    summary.doubts.compare(chunk.rows, zip(names, zip(*cycles, strict=True), strict=True))
 
 
 @dataclass(frozen=True, slots=True)

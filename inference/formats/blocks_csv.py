@@ -69,11 +69,10 @@ def code_of(cell: str) -> bytes:
     True
     """
     try:
-        code = bytes.fromhex(cell)  # nearly all are written like this: quicker than the pattern
+        return bytes.fromhex(cell)  # nearly all are written like this: quicker than the pattern
     except ValueError:
         digits = cell.strip().lower()
         return bytes.fromhex(_DIGIT_SEPARATORS.sub("", digits)) if _is_bytes(digits) else b""
-    return code
 
 
 def _is_bytes(digits: str) -> bool:
@@ -96,6 +95,7 @@ def block_of_cell(cell: str, isa: str = DEFAULT) -> tuple[bytes, str]:
     return block_of_text(text, isa).code, text
 
 
+TITLE = "basic blocks (CSV)"
 ROW_LIMIT = 400_000  # rows are not held, but stored in one transaction
 WEIGHT = "weight"
 UNTITLED = "cycles"
@@ -110,7 +110,6 @@ ORIGIN = "origin"
 _NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]{1,4})?")  # `1`, `1.5`, `.5`, `1e-3`
 _ISA = re.compile(r"# ?instruction set: (\S.*)")
 _UNTITLED = re.compile(r"\s*-?[0-9.]+(?:e[+-]?[0-9]+)?\s*", re.IGNORECASE)
-_FAILED = Answer(failure=Failure.NO_NUMBER)
 
 
 class BrokenRows(StrEnum):
@@ -194,6 +193,8 @@ class BlockFile:
     """Rows with problems."""
     empty: int = 0
     """Rows without a block."""
+    title: str = TITLE
+    notes: tuple[str, ...] = ()  # what a reader decided, for the report of the import
 
     def __post_init__(self) -> None:
         # Bytes that are no UTF-8 survive in their cell, so that the problem can name the row.
@@ -271,12 +272,11 @@ class BlockFile:
         names = tuple(titles[at] for at in places)
         before = self.problems.count
         if len(names) > COLUMN_LIMIT:
-            self.problems.add(
-                f"{len(names)} columns, where {COLUMN_LIMIT} are the most", HEADER_HINT, row=line
-            )
+            fault = f"{len(names)} columns, where {COLUMN_LIMIT} are the most"
+            self.problems.add(fault, HEADER_HINT, row=line)
             return None
         for at, name in zip(places, names, strict=True):
-            if fault := _fault_of_name(name) or ("occurs twice" if names.count(name) > 1 else ""):
+            if fault := fault_of_name(name) or ("occurs twice" if names.count(name) > 1 else ""):
                 title = f"the title {excerpt(name)} of column {at + 1}"
                 self.problems.add(f"{title} {fault}", HEADER_HINT, row=line)
         columns = BlockColumns(names, True, places, len(titles), origin)
@@ -337,7 +337,7 @@ def answer_of(number: float | None, scale: Scale) -> Answer | None:
     if number is None:
         return None
     if number < 0:
-        return _FAILED
+        return Answer(failure=Failure.NO_NUMBER)
     return Answer(cycles=number / 100 if scale is Scale.HUNDREDTHS else number)
 
 
@@ -388,7 +388,7 @@ def _is_plain(text: str) -> bool:
     return digits.isascii() and digits.isdigit()
 
 
-def _fault_of_name(name: str) -> str:
+def fault_of_name(name: str) -> str:
     """What is wrong with the name of a tool, "" where nothing is."""
     if not name:
         return "is empty"

@@ -9,15 +9,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any, overload
 
-from inference.core.experiment import Experiment, Measured
+from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import Uops
 from inference.core.protocols import Json
 from inference.core.resources import Loads
+from inference.formats.doubts import Doubts, OddKind, contradiction, differ
 from inference.formats.problems import FilePlace, Problems, excerpt
 from inference.isa.scheme import Features
 
@@ -49,6 +50,8 @@ class ExperimentEntry:
     note: str = ""
     annotations: Mapping[str, float] = field(default_factory=_no_numbers)
     counters: Mapping[str, float] = field(default_factory=_no_numbers)
+    settled: bool = True
+    """False where another row of the file has another number for the same: neither is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +150,7 @@ class Document:
         facts: For the preview: units, tools, microarchitectures, proposed name.
         features: {scheme name: features}, for a new instruction set made from the file.
         verdicts: Where present, `usages` are those of the schemes that they characterise.
+        doubts: Implausible values, besides those that `file_numbers.doubts_of` finds.
     """
 
     experiments: tuple[ExperimentEntry, ...] = ()
@@ -165,6 +169,7 @@ class Document:
     issue_width: float | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     features: Mapping[str, Features] = field(default_factory=dict)
+    doubts: tuple[OddKind, ...] = ()
 
     def mentions(self) -> Iterable[tuple[str, int, str]]:
         """(scheme name, row, column) of every place where an unknown name is a problem."""
@@ -241,6 +246,7 @@ class FileExperiments(Sequence[Measured]):
         return Measured(
             experiment_of_entry(entry, self._texts),
             entry.cycles,
+            MeasurementState.SETTLED if entry.settled else MeasurementState.UNSETTLED,
             note=entry.note,
             annotations=entry.annotations,
             counters=entry.counters,
@@ -254,6 +260,7 @@ def partial_document(
     *,
     experiments: Iterable[ExperimentEntry] = (),
     latencies: Iterable[LatencyEntry] = (),
+    doubts: tuple[OddKind, ...] = (),
 ) -> Document:
     """A document of instructions of which some have no scheme; notes a problem where none can be used.
 
@@ -263,13 +270,55 @@ def partial_document(
         dropped: {instruction: why it cannot be used}.
         experiments: In cycles.
         latencies: Per scheme.
+        doubts: Implausible values.
     """
     measured, timed = tuple(experiments), tuple(latencies)
     total = len(measured) + len(timed) + len(dropped)
     if total == len(dropped) and not problems:
         note_nothing_imported(dropped, problems)
     all_facts = {"instructions": total, **({"units": ["cycles"]} if measured else {}), **facts}
-    return Document(experiments=measured, latencies=timed, partial=True, dropped=dropped, facts=all_facts)
+    return Document(
+        experiments=measured, latencies=timed, partial=True, dropped=dropped, facts=all_facts, doubts=doubts
+    )
+
+
+def kept_with_contradictions(entries: Iterable[ExperimentEntry]) -> tuple[ExperimentEntry, ...]:
+    """All entries; those whose numbers for the same terms differ are not settled, and say which others."""
+    by_terms: dict[tuple[tuple[str, int], ...], list[ExperimentEntry]] = {}
+    for entry in entries:
+        by_terms.setdefault(entry.terms, []).append(entry)
+    return tuple(_with_contradiction(entry, same) for same in by_terms.values() for entry in same)
+
+
+def with_second_values(
+    entry: LatencyEntry, pairs: Iterable[PairEntry], row: int, doubts: Doubts
+) -> LatencyEntry:
+    """A scheme's latencies with those of another row: of two numbers for one pair, the range of both.
+
+    Upper bounds of the other row count where the pair has no number. Numbers that differ are doubted.
+    """
+    merged = {(pair.source, pair.destination): pair for pair in entry.pairs}
+    for pair in pairs:
+        first = merged.setdefault((pair.source, pair.destination), pair)
+        if pair.most is None or pair.least is None:
+            continue
+        if first.most is None or first.least is None:
+            merged[pair.source, pair.destination] = pair
+            continue
+        if differ(pair.most, first.most):
+            why = contradiction(pair.most, first.most, f"row {entry.row}")
+            doubts.add("with another latency of the same operands", why, row, entry.scheme, pair.most)
+        least, most = min(first.least, pair.least), max(first.most, pair.most)
+        merged[pair.source, pair.destination] = replace(first, least=least, most=most)
+    return replace(entry, pairs=tuple(merged.values()))
+
+
+def _with_contradiction(entry: ExperimentEntry, same: Sequence[ExperimentEntry]) -> ExperimentEntry:
+    other = next((other for other in same if differ(other.cycles, entry.cycles)), None)
+    if other is None:
+        return entry
+    note = f"{entry.note}; {contradiction(entry.cycles, other.cycles, other.column)}".removeprefix("; ")
+    return replace(entry, settled=False, note=note[:NOTE_LENGTH])
 
 
 def note_nothing_imported(dropped: Mapping[str, str], problems: Problems) -> None:

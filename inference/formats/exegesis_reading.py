@@ -21,8 +21,11 @@ from inference.formats.document import (
     ExperimentEntry,
     LatencyEntry,
     PairEntry,
+    kept_with_contradictions,
     partial_document,
+    with_second_values,
 )
+from inference.formats.doubts import Doubts
 from inference.formats.exegesis import LATENCY, MODES, THROUGHPUT, UOPS
 from inference.formats.problems import Problems, excerpt
 from inference.formats.source import Signature, Source
@@ -91,7 +94,7 @@ def read_exegesis_throughput(source: Source) -> Document:
     if benchmarks is None:
         return Document(facts=facts)
     uops = {_terms(snippet): snippet.value for snippet in benchmarks.snippets if snippet.mode == UOPS}
-    entries: dict[tuple[tuple[str, int], ...], ExperimentEntry] = {}
+    entries: list[ExperimentEntry] = []
     dropped = benchmarks.dropped
     for snippet in benchmarks.snippets:
         if snippet.mode == UOPS:
@@ -103,12 +106,11 @@ def read_exegesis_throughput(source: Source) -> Document:
         low, high = CYCLES_RANGE
         if not low <= cycles <= high:
             dropped[label] = f"{cycles:g} cycles are no inverse throughput"
-        elif terms in entries:
-            dropped[label] = f"{entries[terms].column} measured the same before"
         else:
             counters = {"uops": uops[terms]} if terms in uops else {}
-            entries[terms] = ExperimentEntry(snippet.line, snippet.place, terms, cycles, counters=counters)
-    return partial_document(source.problems, facts | benchmarks.facts, dropped, experiments=entries.values())
+            entries.append(ExperimentEntry(snippet.line, snippet.place, terms, cycles, counters=counters))
+    experiments = kept_with_contradictions(entries)
+    return partial_document(source.problems, facts | benchmarks.facts, dropped, experiments=experiments)
 
 
 def read_exegesis_latency(source: Source) -> Document:
@@ -122,20 +124,27 @@ def read_exegesis_latency(source: Source) -> Document:
     if benchmarks is None:
         return Document(facts=facts)
     entries: dict[str, LatencyEntry] = {}
+    doubts = Doubts()
     dropped = benchmarks.dropped
     for snippet in benchmarks.snippets:
         text = snippet.instructions[0].scheme.text
         label = f"{text}, {snippet.place}"
         pairs = _pairs(snippet)
-        if text in entries:
-            dropped[label] = f"{entries[text].column} measured the same scheme before"
-        elif not pairs:
+        if not pairs:
             dropped[label] = "no register leads to another one in it"
         elif not 0 <= snippet.value <= CYCLES_RANGE[1]:
             dropped[label] = f"{snippet.value:g} cycles are no latency"
+        elif text in entries:
+            entries[text] = with_second_values(entries[text], pairs, snippet.line, doubts)
         else:
             entries[text] = LatencyEntry(snippet.line, snippet.place, text, pairs)
-    return partial_document(source.problems, facts | benchmarks.facts, dropped, latencies=entries.values())
+    return partial_document(
+        source.problems,
+        facts | benchmarks.facts,
+        dropped,
+        latencies=entries.values(),
+        doubts=doubts.kinds(),
+    )
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from inference.core.experiment import Measured
 from inference.core.metrics import Unit
 from inference.core.tables import ExperimentTable, Floats
 from inference.formats.document import FileExperiments
+from inference.formats.doubts import LISTED, TOLERANCE, OddKind, OddMeasurement, contradiction, differ
 
 SAMPLE_ROWS = 5000
 """Rows at the beginning of a file from which the unit of its numbers is concluded."""
@@ -134,32 +135,6 @@ def _rank_correlation(numbers: Floats, sizes: Floats) -> float | None:
     return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
 
 
-TOLERANCE = 0.1
-"""Share by which numbers may be below a bound, or differ between rows, because of noise."""
-
-LISTED = 50
-"""Doubts of each kind that are listed; further ones are only counted."""
-
-
-@dataclass(frozen=True)
-class OddMeasurement:
-    """An implausible measurement: row of the file, experiment, cycles, and why it is implausible."""
-
-    row: int
-    experiment: str
-    cycles: float
-    why: str
-
-
-@dataclass(frozen=True)
-class OddKind:
-    """A kind of doubt: its label, the number of rows, and the first `LISTED` of them."""
-
-    label: str
-    count: int
-    listed: tuple[OddMeasurement, ...]
-
-
 def unit_in_doubt(facts: Mapping[str, Any]) -> str:
     """Why the numbers are probably in another unit than they were read in; "" for no reason."""
     likely, chosen = facts.get("likely_unit"), facts.get("unit")
@@ -204,10 +179,9 @@ def _contradictory(measured: FileExperiments, cycles: Floats) -> OddKind:
     rows = measured.rows
     for place, terms in enumerate(measured.written_terms):
         before = first.setdefault(terms, place)
-        low, high = sorted((cycles[before], cycles[place]))
-        if high > low * (1 + TOLERANCE):
+        if differ(cycles[before], cycles[place]):
             at.append(place)
-            whys.append(f"row {rows[before]} says {cycles[before]:.2f} for the same experiment")
+            whys.append(contradiction(cycles[place], cycles[before], f"row {rows[before]}"))
     return _kind("contradicted by another row", measured, np.array(at, dtype=np.int64), whys)
 
 

@@ -22,6 +22,8 @@ from inference.formats.document import (
     note_nothing_imported,
     partial_document,
 )
+from inference.formats.doubts import VECTOR_REGISTERS as _VECTORS
+from inference.formats.doubts import OddKind, memory_doubts
 from inference.formats.exports import NO_EVIDENCE, ExportedScheme
 from inference.formats.json_fields import COUNT_LIMIT, as_ports, printable_text
 from inference.formats.osaca_yaml import ALONE, BOTTLENECK, OSACA_NAMES, SLOTS, forms_of
@@ -84,6 +86,7 @@ class _Model:
     name: str
     ports: tuple[str, ...]
     forms: tuple[_Form, ...]
+    doubts: tuple[OddKind, ...]
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -121,6 +124,7 @@ def read_osaca_ports(source: Source) -> Document:
         r_max=r_max,
         issue_width=width,
         facts={**facts, **model.facts},
+        doubts=model.doubts,
     )
 
 
@@ -135,12 +139,12 @@ def read_osaca_latency(source: Source) -> Document:
     for form, schemes in _schemes_by_form(model, dropped):
         if form.latency is None:
             dropped[f"{form.title}, {form.place}"] = "it has no latency"
-            continue
         for scheme_form in schemes:
-            if pairs := register_pairs(scheme_form.scheme):
+            if form.latency is not None and (pairs := register_pairs(scheme_form.scheme)):
                 entries = pairs_with_latency(pairs, form.latency)
                 latencies.append(LatencyEntry(form.line, form.place, scheme_form.scheme.text, entries))
-    return partial_document(source.problems, facts | model.facts, dropped, latencies=latencies)
+    facts |= model.facts
+    return partial_document(source.problems, facts, dropped, latencies=latencies, doubts=model.doubts)
 
 
 def _read(source: Source) -> _Model | None:
@@ -169,7 +173,7 @@ def _read(source: Source) -> _Model | None:
     if source.problems or ports is None:
         return None
     name = printable_text(value.get("micro_architecture"))
-    return _Model(isa, name, ports, tuple(form for form in forms if form is not None))
+    return _Model(isa, name, ports, tuple(form for form in forms if form is not None), memory_doubts(value))
 
 
 def _form(value: object, place: str, ports: frozenset[str], source: Source) -> _Form | None:
@@ -303,7 +307,6 @@ def _uops(form: _Form, bits: Mapping[str, int]) -> Uops | str:
 
 Operands = Sequence[Mapping[str, Any]]
 _ANY = ("*", None)
-_VECTORS = ("xmm", "ymm", "zmm")
 _NO_GENERAL = (*_VECTORS, "mm", "k", "st")
 _PARTS_OF_BYTES = ("[8h]", "[8a]", "[8b]")
 """Byte registers that only some encodings can name, while OSACA's forms mean all."""

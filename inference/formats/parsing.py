@@ -24,6 +24,7 @@ from inference.formats.document import (
     VerdictEntry,
     experiment_of_entry,
 )
+from inference.formats.doubts import OddKind, difference, latency_doubts
 from inference.formats.file_formats import FileContent, Format
 from inference.formats.file_numbers import FileUnit
 from inference.formats.import_formats import ParsedFile, read
@@ -103,6 +104,7 @@ class Parsed:
     problems: tuple[FileProblem, ...] = ()
     problem_count: int = 0
     row_problems: int = 0
+    doubts: tuple[OddKind, ...] = ()
 
     @property
     def can_leave_out(self) -> bool:
@@ -176,6 +178,7 @@ def resolve(
     blocking = problems.count - row_problems if leave_out and experiments else problems.count
     _add_nearest_schemes(left_out, names)
     features = document.features
+    loads_of = ((text, entry.row, pair) for text, entry in latencies.items() for pair in entry.pairs)
     return Parsed(
         file_name=file.file_name,
         format=file.format,
@@ -197,6 +200,7 @@ def resolve(
         problems=tuple(sorted(problems.listed, key=lambda problem: problem.row or 0)),
         problem_count=problems.count,
         row_problems=row_problems,
+        doubts=(*document.doubts, *latency_doubts(loads_of)),
     )
 
 
@@ -240,25 +244,29 @@ def _known_experiments(
     left_out: dict[str, str],
     unknown_count: int,
 ) -> Sequence[ExperimentEntry]:
-    """Experiments whose schemes are known; of equal ones in a partial document, the first."""
+    """Experiments whose schemes are known; of several names of one in a partial document, the first's."""
     if not document.partial:
         if unknown_count:
             known = texts.keys()
             return [entry for entry in document.experiments if known >= {name for name, _ in entry.terms}]
         return document.experiments
     first: dict[Experiment, ExperimentEntry] = {}
+    usable: list[ExperimentEntry] = []
     for entry in document.experiments:
         unknown = [name for name, _ in entry.terms if name not in texts]
         left_out.update(dict.fromkeys(unknown, NO_SCHEME))
         if unknown:
             continue
         meant = experiment_of_entry(entry, texts)
-        if first.setdefault(meant, entry) is not entry:
-            written, same = ("; ".join(name for name, _ in item.terms) for item in (entry, first[meant]))
-            left_out[written] = f"{meant} has the time of {same}"
+        same = first.setdefault(meant, entry)
+        if same.terms == entry.terms:
+            usable.append(entry)
+        else:
+            written, kept = ("; ".join(name for name, _ in item.terms) for item in (entry, same))
+            left_out[written] = f"{meant} has the time of {kept}{difference(entry.cycles, same.cycles)}"
     if document.experiments and not first:
         _note_unknown(len(left_out), problems)
-    return list(first.values())
+    return usable
 
 
 def _first_by_scheme(

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from inference.formats.document import (
@@ -19,8 +20,11 @@ from inference.formats.document import (
     ExperimentEntry,
     LatencyEntry,
     PairEntry,
+    kept_with_contradictions,
     partial_document,
+    with_second_values,
 )
+from inference.formats.doubts import Doubts, difference
 from inference.formats.problems import FilePlace, excerpt
 from inference.formats.source import Signature, Source
 from inference.formats.yaml_documents import YamlObject, facts_of_part, named_schemes, operand_name, read_yaml
@@ -47,36 +51,44 @@ def reads_throughputs(source: Source) -> bool:
 
 def read_winic_throughput(source: Source) -> Document:
     dropped: dict[str, str] = {}
-    experiments: dict[str, ExperimentEntry] = {}
+    experiments: dict[str, list[ExperimentEntry]] = {}
     facts = facts_of_part(source, _PARTS)
     for entry in _entries(source, dropped, facts):
         least, most = (_number(entry.fields, name, entry.place) for name in ("throughput", "throughputMax"))
         low, high = CYCLES_RANGE
         if least is None or not low <= least <= high:
             dropped[entry.opcode] = "it has no throughput"
-        elif entry.scheme.text in experiments:
-            dropped[entry.opcode] = f"{entry.scheme.text} was measured in another encoding before"
+        elif (same := experiments.get(entry.scheme.text)) and same[0].column != entry.opcode:
+            measured = f"{entry.scheme.text} was measured as {same[0].column}"
+            dropped[entry.opcode] = measured + difference(least, same[0].cycles)
         else:
             note = f"{least:g} to {most:g} cycles" if most is not None and most > least else ""
             terms = ((entry.scheme.text, 1),)
-            experiments[entry.scheme.text] = ExperimentEntry(*entry.place.start, terms, least, note=note)
-    return partial_document(source.problems, facts, dropped, experiments=experiments.values())
+            row = ExperimentEntry(entry.place.row or 0, entry.opcode, terms, least, note=note)
+            experiments.setdefault(entry.scheme.text, []).append(row)
+    rows = kept_with_contradictions(chain.from_iterable(experiments.values()))
+    return partial_document(source.problems, facts, dropped, experiments=rows)
 
 
 def read_winic_latency(source: Source) -> Document:
     """Read the latencies between operands that the instruction's scheme has."""
     dropped: dict[str, str] = {}
     latencies: dict[str, LatencyEntry] = {}
+    doubts = Doubts()
     facts = facts_of_part(source, _PARTS)
     for entry in _entries(source, dropped, facts):
-        pairs = tuple(_pairs(entry))
+        pairs, row = tuple(_pairs(entry)), entry.place.row or 0
         if not pairs:
             dropped[entry.opcode] = "it has no latency between operands that its scheme has"
-        elif entry.scheme.text in latencies:
-            dropped[entry.opcode] = f"{entry.scheme.text} was measured in another encoding before"
+        elif (same := latencies.get(entry.scheme.text)) is None:
+            latencies[entry.scheme.text] = LatencyEntry(row, entry.opcode, entry.scheme.text, pairs)
+        elif same.column == entry.opcode:
+            latencies[entry.scheme.text] = with_second_values(same, pairs, row, doubts)
         else:
-            latencies[entry.scheme.text] = LatencyEntry(*entry.place.start, entry.scheme.text, pairs)
-    return partial_document(source.problems, facts, dropped, latencies=latencies.values())
+            dropped[entry.opcode] = f"{entry.scheme.text} was measured as {same.column}"
+    return partial_document(
+        source.problems, facts, dropped, latencies=latencies.values(), doubts=doubts.kinds()
+    )
 
 
 def _entries(source: Source, dropped: dict[str, str], facts: dict[str, Any]) -> Iterator[_Entry]:

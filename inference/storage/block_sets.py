@@ -16,7 +16,6 @@ from inference.core.tables import ExperimentTable, Floats
 from inference.formats.block_files import ProgramLoops
 from inference.formats.block_sets import (
     CHUNK,
-    TITLE,
     BlockChunk,
     BlockLine,
     BlockSetOptions,
@@ -140,7 +139,7 @@ def store(
         note=note,
         isa=_row_of(summary.isa),
         run=run,
-        source=f"{PurePath(file_name).name}, {TITLE}"[:300],
+        source=f"{PurePath(file_name).name}, {summary.title}"[:300],
     )
     names = [column.name for column in summary.columns if column.scale is not Scale.WEIGHT]
     columns = [
@@ -213,8 +212,8 @@ def store_loops(
     Raises:
         NameInUseError: Another set has the name.
         RefusedError: There are no loops.
-    isa = program_loops.isa
     """
+    isa = program_loops.isa
     rows = (
         BlockToStore(
             loop.code, mnemonics_of(loop.code, isa), weight=loop.weight, origin=loop.origin(file_name)

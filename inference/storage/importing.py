@@ -15,7 +15,7 @@ from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.core.texts import count_of
 from inference.formats.file_formats import FileContent
-from inference.formats.file_numbers import FileUnit
+from inference.formats.file_numbers import FileUnit, doubts_of
 from inference.formats.import_formats import ParsedFile, read
 from inference.formats.imported_explanation import ImportedExplanation, explanation_of
 from inference.formats.palmed_json import NameList
@@ -37,6 +37,9 @@ MAX_LISTED = 50
 
 MEASURED_IN = "measured_in"
 """Key of a mapping's report: ids of the experiment sets that were named as its evidence."""
+
+DOUBTS = "doubts"
+"""Key of what is stored with an imported row: values that are hard to believe, as lines."""
 
 ImportedRow = ExperimentSet | PortMapping | ResourceMapping | LatencySet
 """Kinds of rows that a file is stored as."""
@@ -90,6 +93,8 @@ class Preview:
             making["why"] = self.parsed.lines()[:MAX_LISTED]
         if self.substitutes:
             making["names_taken"] = dict(self.substitutes)
+        if doubts := doubt_lines(self.parsed):
+            making[DOUBTS] = doubts
         return making
 
 
@@ -237,6 +242,11 @@ def _default_isa() -> ISA:
     return isa
 
 
+def doubt_lines(parsed: Parsed) -> list[str]:
+    """Values of a file that are hard to believe, a line per kind."""
+    return [kind.line() for kind in (*doubts_of(parsed.measured), *parsed.doubts)]
+
+
 def _name(parsed: Parsed) -> str:
     stated = parsed.facts.get("name")
     stem = stated if isinstance(stated, str) and stated.strip() else PurePath(parsed.file_name).stem
@@ -276,6 +286,7 @@ def _store(
     """(the new row, number of measurements or schemes stored)."""
     parsed = preview.parsed
     if parsed.latencies:
+        note = " ".join([note or f"From {source}.", *(f"Doubts: {line}." for line in doubt_lines(parsed))])
         latencies = store_parsed_latencies(parsed, isa, name, source=source, note=note, run=run)
         return latencies, len(parsed.latencies)
     if parsed.resources is not None:
@@ -325,4 +336,5 @@ def _report_of(preview: Preview) -> dict[str, Any]:
     parsed = preview.parsed
     core = {CORE: preview.core} if preview.core else {}
     counts = {key: parsed.facts[key] for key in ("instructions", "classes") if key in parsed.facts}
-    return {**core, **counts, "left_out": dict(parsed.left_out)} if counts else core
+    doubts = {DOUBTS: lines} if (lines := doubt_lines(parsed)) else {}
+    return {**core, **doubts, **counts, "left_out": dict(parsed.left_out)} if counts else {**core, **doubts}

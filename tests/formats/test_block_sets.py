@@ -7,7 +7,8 @@ import io
 import pytest
 from django.conf import settings
 
-from inference.formats.block_sets import BlockSetOptions, BlockSetSummary, Bounds, summarise
+from inference.formats.block_doubts import Bounds
+from inference.formats.block_sets import BlockSetOptions, BlockSetSummary, summarise
 from inference.formats.blocks_csv import BrokenRows, Scale, is_block_csv
 from inference.formats.problems import ExchangeError
 from inference.models import BasicBlockSet, Prediction
@@ -216,7 +217,7 @@ def test_where_blocks_are_from_goes_out_as_it_came_in() -> None:
 
 def test_repeated_blocks_are_counted_with_their_rows() -> None:
     found = seen("bb,mca\n4801d8,1.0\n4829d8,1.0\n4801D8,1.5\n")
-    assert (found.duplicates, found.duplicate_lines) == (1, [4])
+    assert (found.repeated.count, found.repeated.lines) == (1, [4])
 
 
 def test_the_scales_must_be_as_many_as_the_columns() -> None:

@@ -138,7 +138,7 @@ def test_rows_that_no_processor_can_be_so_quick_for_and_contradictions_are_point
     assert (wide.count, [each.row for each in wide.listed]) == (1, [2])
     assert "40.0 instructions per cycle" in wide.listed[0].why
     assert [each.row for each in contradicted.listed] == [6]
-    assert "row 3 says 1.00" in contradicted.listed[0].why
+    assert "row 3 says 1" in contradicted.listed[0].why
 
 
 def test_numbers_below_what_the_ports_of_a_mapping_need_are_pointed_at() -> None:

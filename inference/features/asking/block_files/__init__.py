@@ -65,7 +65,10 @@ def _files() -> Importer:
     return BlockFileImporter()
 
 
-_NO_BLOCKS = rb'(?:\xef\xbb\xbf)?(?:\s*+#.*+)*+\s*+(?:"?experiment|\{\s*+["}]|\[\s*+[\[{"])'
-"""Matches the beginning of a table of experiments, and of JSON."""
+_MCA_KEYS = rb"(?:CodeRegions|SimulationParameters|TargetInfo)"
+_NO_BLOCKS = (
+    rb'(?:\xef\xbb\xbf)?(?:\s*+#.*+)*+\s*+(?:"?experiment|\{\s*+(?!"%s")["}]|\[\s*+[\[{"])' % _MCA_KEYS
+)
+"""Matches the beginning of a table of experiments, and of JSON other than llvm-mca's reports."""
 
 IMPORTERS = (ImporterEntry(re.compile(rb"\A(?!%s)" % _NO_BLOCKS, re.IGNORECASE), _files),)

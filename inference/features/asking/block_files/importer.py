@@ -25,6 +25,7 @@ from inference.features.asking.block_sets.query import outcomes_of
 from inference.features.asking.predictors.kinds import predictor_of
 from inference.features.library.uploads.query import discard_upload
 from inference.features.running.runs.kind_presentation import RunOutcome
+from inference.formats.block_doubts import Bounds
 from inference.formats.block_files import (
     BlockFileSort,
     LoopFilter,
@@ -33,7 +34,8 @@ from inference.formats.block_files import (
     find_listed_loops,
     find_loops,
 )
-from inference.formats.block_sets import BlockSetOptions, BlockSetSummary, Bounds, summarise
+from inference.formats.block_sets import BlockSetOptions, BlockSetSummary, summarise
+from inference.formats.block_tables import beginning_of
 from inference.formats.blocks_csv import BrokenRows, Scale
 from inference.formats.import_formats import bytes_to_store
 from inference.formats.other_formats import BEGINNING
@@ -127,8 +129,7 @@ class BlockFileImporter(UploadImporter):
             sort = block_file_of(file.read(BEGINNING))
             if sort not in LOOP_SORTS:
                 file.seek(0)
-                reading = reading_options_of_file(file.read(1 << 16), path.name, options)
-                file.seek(0)
+                reading = reading_options(options)
                 name = options["name"] or _stem(path.name, "import")
                 return block_import_lines(*store(file, path.name, name, reading, note=options["note"]))
         samples_path = options.get("samples")
@@ -225,7 +226,7 @@ def _checked_blocks(task: Task, upload: Upload, content: bytes) -> BlockSetOptio
     """The options that read a table, after a check of all its rows. Raises `JobError` if they are refused."""
     task.reporter.emit(PhaseStarted("check", 1, STAGES))
     total, report = content.count(b"\n"), progress_reporter(task, "rows")
-    reading = reading_options_of_file(content, upload.file_name, task.run.config)
+    reading = reading_options(task.run.config)
     check = summarise(io.BytesIO(content), upload.file_name, reading, lambda n: report(n, max(n, total)))
     if not check.acceptable:
         raise JobError("\n".join(["nothing was imported", *(check.lines() or ["the file has no row"])]))
@@ -233,31 +234,20 @@ def _checked_blocks(task: Task, upload: Upload, content: bytes) -> BlockSetOptio
     return reading
 
 
-def reading_options(options: Mapping[str, Any], columns: int = 0) -> BlockSetOptions:
-    """The options that read a table of blocks. `columns`: the number of columns to which one scale applies.
-
-    Raises `ExchangeError` for an unknown mapping.
-    """
+def reading_options(options: Mapping[str, Any]) -> BlockSetOptions:
+    """The options that read a table of blocks. Raises `ExchangeError` for an unknown mapping."""
     mapping, width = options.get("bounds") or "", options.get("issue_width")
     try:
         ports = predictor_of("mapping", {"mapping": mapping}) if mapping else None
     except PredictorError as error:
         raise ExchangeError(str(error)) from error
     numbers = options.get("numbers") or DETECTED
-    per_column = numbers if isinstance(numbers, list) else [numbers] * columns
-    scales = tuple(Scale(scale) if scale else None for scale in per_column)
+    scales: tuple[Scale | None, ...] | Scale = ()
+    if isinstance(numbers, list):
+        scales = tuple(Scale(scale) if scale else None for scale in numbers)
+    elif numbers:
+        scales = Scale(numbers)
     return BlockSetOptions(BrokenRows(options.get("broken") or BrokenRows.STOP), scales, Bounds(width, ports))
-
-
-def reading_options_of_file(content: bytes, file_name: str, options: Mapping[str, Any]) -> BlockSetOptions:
-    """As `reading_options`; if one scale applies to all columns, counts these in the file's beginning."""
-    if not options.get("numbers") or isinstance(options["numbers"], list):
-        return reading_options(options)
-    beginning = content[: content.find(b"\n", 4096) + 1] or content
-    return reading_options(
-        options,
-        len(summarise(io.BytesIO(beginning), file_name, BlockSetOptions(BrokenRows.SKIP)).columns),
-    )
 
 
 def preview_of(content: bytes, file_name: str, options: Json) -> Json:
@@ -265,21 +255,16 @@ def preview_of(content: bytes, file_name: str, options: Json) -> Json:
 
     `usual`: the detected scale of each column, without options. `whole`: whether these are all rows.
     """
-    end = len(content) if len(content) <= PREVIEW_BYTES else content.rfind(b"\n", 0, PREVIEW_BYTES) + 1
-    first = content[: end or PREVIEW_BYTES]
+    first = beginning_of(content, PREVIEW_BYTES)
     usual = summarise(
         io.BytesIO(first),
         file_name,
         BlockSetOptions(BrokenRows.SKIP, bounds=Bounds(LARGEST_ISSUE_WIDTH)),
     )
     preview_options = {**options, "broken": BrokenRows.SKIP}
-    reading = (
-        summarise(io.BytesIO(first), file_name, reading_options_of_file(first, file_name, preview_options))
-        if options
-        else usual
-    )
+    reading = summarise(io.BytesIO(first), file_name, reading_options(preview_options)) if options else usual
     scales = [column.scale.value for column in usual.columns]
-    return {**reading.as_json(), "usual": scales, "whole": end == len(content)}
+    return {**reading.as_json(), "usual": scales, "whole": len(first) == len(content)}
 
 
 def block_import_lines(row: BasicBlockSet, reading: BlockSetSummary) -> list[str]:
@@ -287,6 +272,7 @@ def block_import_lines(row: BasicBlockSet, reading: BlockSetSummary) -> list[str
         f"{column.name} ({column.scale}, {count_of(column.answers, 'answer')})" for column in reading.columns
     )
     lines = [f"basic-block set {row.name!r}: {count_of(row.size, 'block')}; {columns or 'no column'}"]
+    lines += reading.remarks
     if reading.left_out:
         lines += [f"left out: {count_of(reading.left_out, 'row')}", *reading.lines()]
     for column in reading.columns:
@@ -295,8 +281,8 @@ def block_import_lines(row: BasicBlockSet, reading: BlockSetSummary) -> list[str
             lines.append(f"{column.name} is taken for {column.scale}; {alike}")
     if reading.empty:
         lines.append(f"{count_of(reading.empty, 'row')} without a block passed over")
-    if reading.duplicates:
-        lines.append(f"{count_of(reading.duplicates, 'block')} repeated")
+    if reading.repeated.count:
+        lines.append(f"{count_of(reading.repeated.count, 'block')} repeated")
     for name, count in reading.doubts.counts.items():
         lines.append(f"{name}: {count_of(count, 'answer')} below what the processor needs")
     return lines

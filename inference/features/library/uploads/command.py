@@ -12,14 +12,14 @@ from django.db import transaction
 
 from inference.core.explain import SchemeFate
 from inference.formats.document import PART
-from inference.formats.file_numbers import FileUnit, doubts_of, unit_in_doubt
+from inference.formats.file_numbers import FileUnit, unit_in_doubt
 from inference.formats.import_formats import bytes_to_store, name_list_of, rejects_of
 from inference.formats.imported_explanation import ImportedExplanation
 from inference.formats.other_formats import importer_of_path, importers
 from inference.formats.palmed_json import NameList
 from inference.formats.parsing import Parsed
 from inference.models import ISA, ExperimentSet
-from inference.storage.importing import ImportResult, Preview, commit, preview
+from inference.storage.importing import ImportResult, Preview, commit, doubt_lines, preview
 from inference.storage.names import by_name, kind_of
 from inference.web.data_command import DataCommand
 
@@ -184,10 +184,7 @@ def _decision_lines(upload: Preview) -> list[str]:
     doubt = unit_in_doubt(parsed.facts)
     if doubt:
         lines.append(f"warning: {doubt}; see --unit")
-    for kind in doubts_of(parsed.measured):
-        rows = ", ".join(str(doubt.row) for doubt in kind.listed[:10])
-        lines.append(f"warning: {kind.count} rows {kind.label}: {rows}{' …' if kind.count > 10 else ''}")
-    return lines
+    return [*lines, *(f"warning: {line}" for line in doubt_lines(parsed))]
 
 
 def _unread_part_notes(upload: Preview, selected: Sequence[str]) -> list[str]:

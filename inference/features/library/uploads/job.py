@@ -36,7 +36,7 @@ from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import AllowedTexts, RunRequest
-from inference.storage.importing import Preview, commit, preview_of
+from inference.storage.importing import Preview, commit, doubt_lines, preview_of
 from inference.storage.mappings import load_model
 from inference.storage.names import NAME_LIMIT, by_name
 from inference.storage.result_names import file_name, result_name
@@ -313,6 +313,9 @@ class ImportJob(Job):
         further_parts = [_preview_or_fail(request, upload, other) for other in request.others or ()]
         task.reporter.pulse()
         task.reporter.emit(Log("info", _summary_line(main_part)))
+        for part in (main_part, *further_parts):
+            for line in doubt_lines(part.parsed):
+                task.reporter.emit(Log("warning", line[:1000]))
         task.reporter.emit(PhaseStarted("store", 2, labels))
         for part in (main_part, *further_parts):
             _store_ahead(task, part)

@@ -178,7 +178,7 @@ def preview_json(upload: Preview, ports: ThroughputModel | None = None) -> Json:
     """
     parsed, facts = upload.parsed, upload.parsed.facts
     unit = FileUnit(facts.get("unit", FileUnit.CYCLES))
-    kinds = doubts_of(parsed.measured, ports)
+    kinds = [*doubts_of(parsed.measured, ports), *parsed.doubts]
     return {
         "format": None if parsed.format is None else parsed.format.title,
         "kind": next(kind for kind, model in MODELS.items() if model is upload.model),

@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 
 from inference.isa.aarch64 import instruction_set
 from inference.isa.aarch64.codecs import A64_CODECS
+from inference.isa.aarch64.spelling import spelled
 from inference.isa.code.control_flow import Flow
 from inference.isa.words.instruction import DecodedInstruction
 from inference.isa.words.table import WordTable
@@ -46,7 +47,7 @@ def decode(word: int) -> DecodedInstruction:
     obstacle = _CHANGES if flow != "next" else _OBSTACLES.get(scheme.category, "")
     return DecodedInstruction(
         word,
-        scheme.mnemonic,
+        spelled(scheme, operands)[0],
         form.scheme or None,
         scheme,
         operands,

@@ -90,7 +90,7 @@ def _template(scheme: Scheme, forms: Mapping[str, OperandForm], siblings: Collec
 
 
 def _register(place: int, form: OperandForm, number: int, is_ambiguous: bool) -> tuple[str, list[Slot]]:
-    """The slot of a register, and that of its element; `number`: of slots before, so that registers differ."""
+    """The slots of a register and its element; `number`: of slots before, so that registers differ."""
     slots = [Slot(f"{place}", *_numbers(form, number))]
     element = _ELEMENT.search(form.assembly)
     if element is None:

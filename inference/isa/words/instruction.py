@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from inference.isa.code.control_flow import Flow
@@ -32,11 +33,13 @@ class RegisterPart(NamedTuple):
     element: int | None = None
 
 
-class InMemory(NamedTuple):
+@dataclass(frozen=True, slots=True)  # no tuple: these have a method `index`
+class InMemory:
     """A memory operand, or an address that is only computed.
 
     Attributes:
-        base: Number of the general-purpose register, `STACK_POINTER` included; None: where the instruction is.
+        base: Number of the general-purpose register, `STACK_POINTER` included; None: the instruction's own
+            address.
         index: Added to the base; behind a moving base it is what the base moves by.
         extend: How the index is extended: `lsl` (not at all), `uxtw`, `sxtw`, `sxtx`; "" without index.
         shift: Bits by which the index is shifted.

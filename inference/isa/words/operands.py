@@ -110,7 +110,7 @@ def _number(field: tuple[Field, Codec]) -> OperandCoder:
         value = codec.decode(extract(word))
         if value is None:
             raise NoOperandError
-        return ImmediateOperand("", value) if isinstance(value, float) else value  # type: ignore[no-any-return]
+        return ImmediateOperand("", value) if isinstance(value, float) else value
 
     return OperandCoder(decode, lambda operand: {"": getattr(operand, "value", operand)})
 

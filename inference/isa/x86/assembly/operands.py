@@ -255,3 +255,16 @@ def registers() -> dict[str, RegisterValue]:
 
 def mentions_register(text: str) -> bool:
     return any(word in registers() for word in _WORD.findall(text.lower()))
+
+
+def bytes_of(numbers: str) -> bytes:
+    """A list of plain numbers, as of `.byte`; b"" for other text."""
+    code = bytearray()
+    for part in numbers.split(","):
+        digits = part.strip().removeprefix("-")
+        value = number_of(digits) if digits else None
+        is_negative = part.strip().startswith("-")
+        if value is None or value > (128 if is_negative else 255):
+            return b""
+        code.append((-value if is_negative else value) % 256)
+    return bytes(code)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from inference.isa.code.block import BlockError, DroppedLine, dropped_line
+from inference.isa.code.directives import kind_of
 from inference.isa.code.source import without_drawings
-from inference.isa.x86.assembly.directives import kind_of
 from inference.isa.x86.assembly.layout import content_of
 from inference.isa.x86.assembly.operands import SIZES, TargetOperand, registers
 from inference.isa.x86.assembly.statements import begins_instruction, read_statement, visible_syntax

@@ -9,20 +9,22 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
+from inference.isa.code import directives
 from inference.isa.code.annotations import LatencyComments, SourceComments
 from inference.isa.code.block import BlockError, DroppedLine, dropped_line
 from inference.isa.code.pieces import AssemblyProgram
+from inference.isa.code.sections import Sections
 from inference.isa.code.source import LinePart, Regions, SourceLine, refuse_control_characters
-from inference.isa.x86.assembly import directives, layout
+from inference.isa.x86.assembly import layout
 from inference.isa.x86.assembly.layout import Statement, StatementContent, content_of, lay_out
 from inference.isa.x86.assembly.markers import split_regions
 from inference.isa.x86.assembly.operands import (
     TargetOperand,
     WrittenInstruction,
+    bytes_of,
     mentions_register,
     sum_of,
 )
-from inference.isa.x86.assembly.sections import Sections
 from inference.isa.x86.assembly.statements import (
     MAX_INSTRUCTION_LENGTH,
     begins_instruction,
@@ -288,7 +290,7 @@ class _TextReader:
 
     def _data_directive(self, name: str, arguments: str, part: LinePart, number: int) -> None:
         """Skip data that no instruction runs into; take plain bytes between instructions as code."""
-        code = directives.bytes_of(arguments) if name == "byte" else b""
+        code = bytes_of(arguments) if name == "byte" else b""
         begins_code = bool(code) and not self.statements and self._sections.in_code
         if not begins_code and self._sections.data_is_unreachable(bool(self._labels)):
             if code and self._sections.in_code:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-from inference.isa.x86.assembly.operands import number_of
-
 _HARMLESS_WORDS = """
     align p2align p2alignw p2alignl balign balignw balignl file loc type size globl global local weak hidden
     protected internal ident section text data bss rodata pushsection popsection previous subsection comm
@@ -83,16 +81,3 @@ def kind_of(name: str) -> str:
     if name in HARMLESS or name.startswith(HARMLESS_STEMS):
         return "harmless"
     return ""
-
-
-def bytes_of(numbers: str) -> bytes:
-    """A list of plain numbers as bytes; b"" for other text."""
-    code = bytearray()
-    for part in numbers.split(","):
-        digits = part.strip().removeprefix("-")
-        value = number_of(digits) if digits else None
-        is_negative = part.strip().startswith("-")
-        if value is None or value > (128 if is_negative else 255):
-            return b""
-        code.append((-value if is_negative else value) % 256)
-    return bytes(code)

@@ -22,8 +22,8 @@ IsForeign = Callable[[str], bool]
 class ListedLine:
     """A line of a listing: an address and its content, or only a `label`; `count` is a profiler's number.
 
-    `code` is empty where the listing shows no bytes. `is_own_syntax`: the text is in the program's own syntax
-    and never compared with the bytes.
+    `code` is empty where the listing shows no bytes. `is_cut`: it is only the beginning of the bytes, as in
+    radare2's columns. `is_own_syntax`: the text is in the program's own syntax and never compared with bytes.
     """
 
     number: int
@@ -34,7 +34,13 @@ class ListedLine:
     count: float | None = None
     source: SourcePlace | None = None
     latency: float | None = None
+    is_cut: bool = False
     is_own_syntax: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is at the address, as in the line of a directive or comment."""
+        return not (self.code or self.text or self.label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +77,12 @@ class LineLanguage(NamedTuple):
         begins_instruction: Whether the first words of a text are prefixes or a mnemonic.
         is_instruction: Whether a whole text is an instruction, and no sentence with such a first word.
         classify: {kind: number} of lines outside a listing, and those among them that look like code.
+        is_directive: Whether a text without an instruction is a directive, or names a place on the stack.
         relocation: The beginning of a relocation, which stands between the instructions.
     """
 
     begins_instruction: Callable[[str], bool]
     is_instruction: Callable[[str], bool]
     classify: Callable[[Iterable[tuple[int, str]], IsForeign], tuple[Counter[str], list[DroppedLine]]]
+    is_directive: Callable[[str], bool]
     relocation: re.Pattern[str]

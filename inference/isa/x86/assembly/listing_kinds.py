@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 
-from inference.isa.code.addressed_lines import listing_of
+from inference.isa.code.directives import is_undotted
+from inference.isa.code.listing_reader import listing_of
 from inference.isa.code.listings import IsForeign, LineLanguage, Listing, ListingKind, NumberedLines
+from inference.isa.x86.assembly.dotnet_listings import DOTNET
+from inference.isa.x86.assembly.jit_listings import HOTSPOT, LUAJIT, V8
 from inference.isa.x86.assembly.profile_tables import PROFILE_TABLES
 from inference.isa.x86.assembly.skipped_lines import classify, is_instruction
 from inference.isa.x86.assembly.statements import begins_instruction
@@ -14,6 +17,7 @@ LANGUAGE = LineLanguage(
     begins_instruction,
     is_instruction,
     classify,
+    is_undotted,
     re.compile(r"\s*(?:R_X86_64_|IMAGE_REL_|X86_64_RELOC_)"),  # of ELF, COFF and Mach-O
 )
 
@@ -29,7 +33,7 @@ ADDRESSED_LINES = ListingKind(
 )
 """Lines that begin with an address, of most programs: see `inference.isa.code.addressed_lines`."""
 
-KINDS: tuple[ListingKind, ...] = (PROFILE_TABLES, ADDRESSED_LINES)
+KINDS: tuple[ListingKind, ...] = (PROFILE_TABLES, DOTNET, LUAJIT, V8, HOTSPOT, ADDRESSED_LINES)
 
 
 def listing_in(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:

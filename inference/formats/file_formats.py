@@ -9,6 +9,7 @@ from enum import StrEnum
 from inference.formats import (
     exegesis_reading,
     experiment_csv,
+    instlat_dumps,
     mapping_json,
     osaca_reading,
     palmed_json,
@@ -173,6 +174,21 @@ FORMATS = (
         FileContent.LATENCIES,
         winic_yaml.SIGNATURE,
         winic_yaml.read_winic_latency,
+    ),
+    Format(
+        "instlat-throughputs",
+        "throughputs of an InstLatX64 dump (text)",
+        FileContent.EXPERIMENTS,
+        instlat_dumps.SIGNATURE,
+        instlat_dumps.read_instlat_throughput,
+        instlat_dumps.reads_throughputs,
+    ),
+    Format(
+        "instlat-latencies",
+        "latencies of an InstLatX64 dump (text)",
+        FileContent.LATENCIES,
+        instlat_dumps.SIGNATURE,
+        instlat_dumps.read_instlat_latency,
     ),
     Format(
         "experiment-csv",

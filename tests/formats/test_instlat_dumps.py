@@ -1,0 +1,167 @@
+"""Dumps of InstLatX64: rows of all generations, what they measure, and what they do not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inference.formats.import_formats import read
+from inference.formats.parsing import AnyNames, Parsed, resolve
+from inference.formats.printed_instructions import (
+    ONE_REGISTER,
+    InstructionReader,
+    UnmatchedInstructionError,
+)
+from inference.isa.targets import X86
+
+NEW = """\
+------[ CPU Info ]------
+CPUID CPU Name    : A Processor
+Inst    0 X86             : NOP                        L: [no true dep.]    T:   0.05ns=   0.20c
+Inst    1 X86             :  2x 0x66 NOP               L: [no true dep.]    T:   0.05ns=   0.20c
+Inst   18 X86             : {REX} MOV r32, imm32       L:   0.05ns=   0.2c  T:   0.05ns=   0.251c
+Inst   26 AMD64           : MOV r64, [m64]             L:   1.00ns=   4.0c  T:   0.10ns=   0.50c
+Inst   27 AMD64           : ADD r64, [m64]             L:   1.25ns=   5.0c  T:   0.10ns=   0.50c
+Inst   28 AMD64           : ADD [m64], r64             L:   1.75ns=   7.0c  T:   0.25ns=   1.00c
+Inst   29 X86             : MOV r8,[m8]+MOV [m8],r8    L:   2.78ns=  12.5c  T:   0.14ns=   0.61c
+Inst   30 X86             : SUB r32, r32               L:   0.05ns=   0.2c  T:   0.05ns=   0.20c
+Inst   31 X86             : SUB r1_32, r2_32           L:   0.25ns=   1.0c  T:   0.25ns=   1.00c
+Inst   32 X86             : ADC r32, r32               L:   0.25ns=   1.0c  T:   0.25ns=   1.00c
+Inst   33 AVX             : {VEX} VADDPS xmm, xmm, xmm L:   0.75ns=   3.0c  T:   0.13ns=   0.51c
+Inst   34 AVX             : VPXOR xmm1, xmm1, xmm2     L:   0.25ns=   1.0c  T:   0.08ns=   0.34c
+Inst   35 AVX             : VMPSADBW ymm, ymm, imm8    L:   1.25ns=   5.0c  T:   0.25ns=   1.00c
+Inst   36 AVX             : VMOVAPS [m128 + 4], xmm    L: [memory dep.]     T:   0.25ns=   1.00c
+Inst   37 SSE             : DIVPS xmm, xmm             L:   2.75ns=  11.0c  T:   1.00ns=   4.00c
+Inst   38 SSE             : DIVPS (x/2.0f)             L:   2.25ns=   9.0c  T:   0.75ns=   3.00c
+Inst   39 AVX512VL        : {EVEX}VPADDD ymm{k}, ymm, ymm L:   0.25ns=   1.0c  T:   0.13ns=   0.50c
+Inst   40 AVX             : VMOVUPS aligned LS pair    L:   1.25ns=   5.0c  T:   0.13ns=   0.50c
+"""
+OLD = """\
+Copyright (C) 2003, 2007 Lavalys Consulting Group, Inc. All rights reserved.
+InstLat.x64.exe build: 0.6.8.0 Jun  8 2008 20:34:56
+CPU#0 Family: 6 Model: 0f Stepping: 4 Type: "An  old CPU @ 2.66GHz"
+   0 X86   :NOP                         L: [no true dep.]   T:   0.12ns=  0.33c
+  17 X86   :MOV r16, imm16              L:   0.66ns=  1.8c  T:   0.66ns=  1.75c
+ 463 L/SAHF:LAHF                        L:   0.12ns=  0.3c  T:   0.12ns=  0.33c
+ 520 X87   :FMUL + FADD st, st(i)       L:   4.21ns=  8.0c  T: [not enough reg]
+ 794 SSE   :MOVLPS xmm, [m64]           L:   5.00ns= 12.0c  T: -52.11ns=-125.00c
+"""
+CORRECTED = (
+    "RENORMALISED!!!\n"
+    "Inst 1793 AVX             : VMULPS ymm, ymm, ymm       L:   2.36ns=  6.0c  T:   0.74ns=  1.25c"
+    " (1.7GHz L:  4.0 1.3GHz T:  0.96)\n"
+    "Inst 1794 AVX512VL        : VPCMPD k1, xmm, xmm, imm8  L: [diff. reg. set] T:   0.79ns=  1.33c"
+    " (               1.3GHz T:  1.02)\n"
+)
+
+
+def parsed_of(content: str, part: str = "") -> Parsed:
+    return resolve(read(content.encode(), "dump.txt", part=part), AnyNames())
+
+
+def cycles_of(parsed: Parsed) -> dict[str, float | None]:
+    return {str(measured.experiment): measured.cycles for measured in parsed.measured}
+
+
+def pairs_of(parsed: Parsed) -> dict[str, list[tuple[str, float | None, float | None]]]:
+    return {
+        text: [(pair.source, pair.most, pair.at_most) for pair in entry.pairs]
+        for text, entry in parsed.latencies.items()
+    }
+
+
+def test_throughputs_are_those_of_instructions_that_do_not_wait() -> None:
+    parsed = parsed_of(NEW)
+    assert parsed.lines() == []
+    assert cycles_of(parsed) == {
+        "nop": 0.20,
+        "mov GPR[32]:W, IMM[32]:R": 0.251,
+        "mov GPR[64]:W, MEM[64]:R": 0.50,
+        "add GPR[64]:RW, MEM[64]:R": 0.50,
+        "add MEM[64]:RW, GPR[64]:R": 1.00,
+        "vaddps XMM:W, XMM:R, XMM:R": 0.51,
+        "vpxor XMM:W, XMM:R, XMM:R": 0.34,
+        "vmpsadbw YMM:W, YMM:R, YMM:R, IMM[8]:R": 1.00,
+        "divps XMM:RW, XMM:R": 3.00,
+        "vpaddd YMM{k}:RW, YMM:R, YMM:R": 0.50,
+    }
+    assert parsed.facts["arch"] == "A Processor"
+    assert (parsed.facts["matched"], parsed.facts["instructions"]) == (16, 16)
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ("2x 0x66 NOP (row 1)", "prefixes"),
+        ("MOV r8,[m8]+MOV [m8],r8 (row 29)", "several instructions"),
+        ("SUB r32, r32 (row 30)", "one register"),
+        ("SUB r1_32, r2_32 (row 31)", "wait for each other"),
+        ("ADC r32, r32 (row 32)", "waits for the one before"),
+        ("VMOVAPS [m128 + 4], xmm (row 36)", "not aligned"),
+        ("DIVPS xmm, xmm (row 37)", "row 38 has quicker values"),
+        ("VMOVUPS aligned LS pair (row 40)", "several instructions"),
+    ],
+)
+def test_other_rows_are_left_out_with_the_reason(row: str, why: str) -> None:
+    assert why in parsed_of(NEW).left_out[row]
+
+
+def test_latencies_are_of_operands_that_share_a_register_with_the_result() -> None:
+    parsed = parsed_of(NEW, "latencies")
+    assert pairs_of(parsed) == {
+        "mov GPR[64]:W, MEM[64]:R": [("2 address", 4.0, None)],
+        "add GPR[64]:RW, MEM[64]:R": [("1", None, 5.0), ("2 address", None, 5.0)],
+        "sub GPR[32]:RW, GPR[32]:R": [("1", 1.0, None)],
+        "adc GPR[32]:RW, GPR[32]:R": [("1", None, 1.0), ("2", None, 1.0)],
+        "vaddps XMM:W, XMM:R, XMM:R": [("2", None, 3.0), ("3", None, 3.0)],
+        "vpxor XMM:W, XMM:R, XMM:R": [("2", 1.0, None)],
+        "vmpsadbw YMM:W, YMM:R, YMM:R, IMM[8]:R": [("2", None, 5.0), ("3", None, 5.0)],
+        "divps XMM:RW, XMM:R": [("1", None, 11.0), ("2", None, 11.0)],
+        "vpaddd YMM{k}:RW, YMM:R, YMM:R": [("1", None, 1.0), ("2", None, 1.0), ("3", None, 1.0)],
+    }
+    assert parsed.latencies["vaddps XMM:W, XMM:R, XMM:R"].pairs[0].why == ONE_REGISTER
+
+
+def test_dumps_of_2008_have_rows_without_a_word_before_them() -> None:
+    parsed = parsed_of(OLD)
+    assert cycles_of(parsed) == {"nop": 0.33, "mov GPR[16]:W, IMM[16]:R": 1.75, "lahf": 0.33}
+    assert parsed.facts["arch"] == "An old CPU @ 2.66GHz"
+    assert "-125" in parsed.left_out["MOVLPS xmm, [m64] (row 794)"]
+
+
+def test_cycles_of_a_changed_frequency_are_those_that_the_dump_corrects() -> None:
+    cycles = {"vmulps YMM:W, YMM:R, YMM:R": 0.96, "vpcmpd K:W, XMM:R, XMM:R, IMM[8]:R": 1.02}
+    assert cycles_of(parsed_of(CORRECTED)) == cycles
+    (pair, _) = parsed_of(CORRECTED, "latencies").latencies["vmulps YMM:W, YMM:R, YMM:R"].pairs
+    assert pair.at_most == 4.0
+
+
+@pytest.mark.parametrize("part", ["throughputs", "latencies"])
+def test_line_ends_and_columns_do_not_matter(part: str) -> None:
+    spread = NEW.replace("\n", "\r\n").replace(" : ", "   :   ").replace("T:   ", "T: ")
+    here, there = parsed_of(NEW, part), parsed_of(spread, part)
+    assert (cycles_of(here), pairs_of(here)) == (cycles_of(there), pairs_of(there))
+
+
+WORDS = st.sampled_from(
+    ["add", "vaddps", "{evex}", "lock", "asp", "lea", "r32", "r1_64", "xmm", "xmm{k}", "[m64", "[m32+8]"]
+    + [",", "+", "pair", "imm8_0", "1", "0x04000", "(x/1)", "[r64*8]", "st(i)"]
+)
+
+
+@given(st.lists(WORDS, max_size=6).map(" ".join) | st.text(max_size=30))
+def test_any_text_is_an_instruction_or_refused_with_a_reason(text: str) -> None:
+    reason, pairs = "", ()
+    try:
+        pairs = InstructionReader(X86).read(text).chained_pairs(X86, 1.0)
+    except UnmatchedInstructionError as error:
+        reason = str(error)
+    assert bool(reason) <= (not pairs)
+    assert all(pair.destination == "1" for pair in pairs)
+
+
+@given(st.lists(st.sampled_from(NEW.splitlines()) | st.text(max_size=40), max_size=8))
+def test_lines_in_any_order_never_raise(lines: list[str]) -> None:
+    for part in ("throughputs", "latencies"):
+        parsed_of("\n".join([*lines, NEW.splitlines()[2]]), part)

@@ -8,7 +8,6 @@ from inference.isa.scheme import Scheme
 from inference.isa.words.instruction import (
     GENERAL,
     STACK_POINTER,
-    VECTOR,
     ZERO,
     ImmediateOperand,
     OperandValue,
@@ -70,12 +69,6 @@ def _move_of_stack_pointer(
     if operands[2:] == (0,) and (_is_stack(operands[0]) or _is_stack(operands[1])):
         return "mov", names[:2], operands[:2]
     return None
-
-
-def _copy(form: Scheme, names: list[str], operands: Sequence[OperandValue]) -> Spelled | None:
-    """`orr` of a vector with itself."""
-    is_vector = isinstance(operands[0], RegisterPart) and operands[0].bank == VECTOR
-    return ("mov", names[:2], operands[:2]) if is_vector and operands[1:2] == operands[2:] else None
 
 
 def _element_move(form: Scheme, names: list[str], operands: Sequence[OperandValue]) -> Spelled | None:
@@ -148,7 +141,6 @@ _RULES: Mapping[str, _Rule] = {
     "sub": _without_first_source("neg"),
     "orn": _without_first_source("mvn"),
     "add": _move_of_stack_pointer,
-    "orr": _copy,
     "ins": _element_move,
     "umov": _element_move,
     "dup": _element_move,

@@ -16,6 +16,9 @@ from inference.isa.words.operands import NoOperandError, OperandCoder, extractor
 _UPPER, _LOWER = 0x7FF << 21, 0x3F << 10
 """Bits of a word that choose among the forms: most encodings have their opcode there."""
 
+_COUNTED = 13
+"""Bits of the largest field whose values are counted: a logical constant."""
+
 
 @dataclass(frozen=True, eq=False)
 class Form:
@@ -36,14 +39,13 @@ class Form:
     @cached_property
     def rank(self) -> tuple[int, int, int]:
         """Smaller for more special forms: by fixed bits, by fields that must be equal, by possible values."""
-        bits = sum(codec.bits for _, codec in self.fields)
-        values = sum(
-            codec.decode(value) is not None
-            for _, codec in self.fields
-            if codec.bits < 14
-            for value in range(1 << codec.bits)
-        )
-        return -self.encoding.mask.bit_count(), bits - 32 + self.encoding.mask.bit_count(), values
+        free = {field.place: codec for field, codec in self.fields}
+        values = [
+            sum(codec.decode(value) is not None for value in range(1 << codec.bits))
+            for codec in free.values()
+            if codec.bits <= _COUNTED
+        ]
+        return -self.encoding.mask.bit_count(), sum(codec.bits for codec in free.values()), sum(values)
 
     @cached_property
     def _equal(self) -> list[tuple[Callable[[int], int], Callable[[int], int]]]:

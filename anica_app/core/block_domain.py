@@ -251,17 +251,18 @@ class BlockDomain:
 
 
 @cache
-def full_domain() -> BlockDomain:
+def full_domain(isa: str = DEFAULT) -> BlockDomain:
     """The domain of all schemes that can be sampled, with every feature except `uops`.
 
-    Numbers of µops come from the mapping of a campaign, which may not be stored here.
+    Numbers of µops come from the mapping of a campaign, which may not be stored here. Raises `AnicaError` for
+    an instruction set whose blocks cannot be abstracted.
     """
     settings = DomainSettings(
         features=" ".join(name for name in FEATURES if name != _UOPS),
         edit_distance=MAX_EDITS,
         log_bound=MAX_LOG,
     )
-    return BlockDomain.of(settings, SpaceSettings(groups=" ".join(target_of(DEFAULT).sampling_groups)))
+    return BlockDomain.of(settings, SpaceSettings(groups=" ".join(target_of(isa).sampling_groups)), isa=isa)
 
 
 def without_uops(document: Json | None) -> tuple[Json, bool]:
@@ -287,17 +288,18 @@ class RepresentedSchemes:
     schemes: tuple[str, ...]
 
 
-def represented_schemes(document: Json | None, limit: int) -> list[RepresentedSchemes]:
+def represented_schemes(document: Json | None, limit: int, isa: str = DEFAULT) -> list[RepresentedSchemes]:
     """The schemes that each instruction of an abstract block represents, ignoring constraints on µops.
 
     Args:
         document: The abstract block (`documents`).
         limit: Number of texts to list per instruction; `count` is of all.
+        isa: Name of the instruction set.
 
     Raises:
         AnicaError: `document` is None or not an abstract block.
     """
-    domain = full_domain()
+    domain = full_domain(isa)
     abstract = domain.read(without_uops(document)[0])
     represented = []
     for instruction in abstract.instructions:

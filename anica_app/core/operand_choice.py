@@ -8,7 +8,8 @@ Nothing that is written is chosen to be a register that another instruction addr
 a choice, as string instructions do.
 
 Each address has a cache line of its own within half a page from where the base registers point: two that
-are written differently do not overlap even where all base registers hold the same value.
+are written differently do not overlap even where all base registers hold the same value. Addresses without
+displacement have base registers of their own, which must differ in their values.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from random import Random
 from anica_app.core.domain.abstract import Aliasing, Pair
 from anica_app.core.domain.space import Bits, Dependency, SchemeSpace, SchemeUse, of_kind
 from inference.isa.operand_slots import (
+    LINE,
     Address,
     ChoiceError,
     Filling,
@@ -36,12 +38,6 @@ from inference.isa.operand_slots import (
 _CACHE_SIZE = 1 << 10  # sets of registers
 USUAL_LINES = 6
 """Addresses per block, as in the published sampler; a block that needs more gets more."""
-
-LINE = 64
-"""Bytes of a cache line, or of half of one."""
-
-MAX_LINES = 4096 // 2 // LINE - 1
-"""As many as lie within half a page, without the first."""
 
 
 class DependentSchemes:
@@ -189,16 +185,18 @@ def fillings(
         for other in classes.apart[operand]:
             if (chosen := classes.chosen[other]) is not None:
                 assert isinstance(chosen, int), "what matches a register is one"
-                choices &= ~(1 << chosen)
+                choices &= ~classes.overlapping(operand, other, chosen)
         if not choices:
             raise ChoiceError
         families = _members(choices)
         classes.chosen[operand] = families[int(random.random() * len(families))]
     if classes.memories:
-        addresses = _Addresses(bases_of(block), random)
+        addresses = _Addresses(bases_of(block), plain_bases_of(block), random)
         for operand in classes.memories:
             forbidden = [classes.chosen[other] for other in classes.apart[operand]]
-            classes.chosen[operand] = addresses.choose(forbidden, classes.indices[operand])
+            classes.chosen[operand] = addresses.choose(
+                forbidden, classes.indices[operand], classes.reaches[operand]
+            )
     return classes.fillings()
 
 
@@ -228,6 +226,9 @@ class _Classes:
         self.chosen: list[int | Address | None] = [None] * len(self._slots)
         self.families: dict[int, int] = {}
         self.indices: dict[int, int] = {}
+        self.reaches: dict[int, int] = {}
+        self._lists: dict[int, list[RegisterSlot]] = {}
+        has_lists = any(isinstance(slot, RegisterSlot) and slot.count > 1 for slot in self._slots)
         self.memories: list[int] = []
         for number, slot in enumerate(self._slots):
             first = self._representative(number)
@@ -235,6 +236,8 @@ class _Classes:
             if isinstance(slot, RegisterSlot):
                 choices = slot.choices & ~pointing if pointing and slot.avoids_pointers else slot.choices
                 self.families[first] = self.families.get(first, -1) & choices
+                if has_lists:
+                    self._lists.setdefault(first, []).append(slot)
             else:
                 self._add_memory(first, slot)
         for place, units in overlaps:
@@ -252,6 +255,19 @@ class _Classes:
     def freedom(self, operand: int) -> int:
         """The number of registers that fit; operands with one choice, such as fixed ones, come first."""
         return self.families[operand].bit_count()
+
+    def overlapping(self, operand: int, other: int, family: int) -> int:
+        """The families of a class, as bits, that overlap another class of this family."""
+        if not self._lists:
+            return 1 << family
+        units = 0
+        for slot in self._lists[other]:
+            units |= slot.units.get(family, 0)
+        return sum(
+            1 << own
+            for own in _members(self.families[operand])
+            if any(units & slot.units.get(own, 0) for slot in self._lists[operand])
+        )
 
     def fillings(self) -> list[Filling]:
         """What is chosen, by instruction."""
@@ -283,6 +299,7 @@ class _Classes:
         return number
 
     def _add_memory(self, operand: int, slot: MemorySlot) -> None:
+        self.reaches[operand] = min(slot.reach, self.reaches.get(operand, slot.reach))
         if operand not in self.indices:
             self.indices[operand] = slot.indices
             self.memories.append(operand)
@@ -300,16 +317,20 @@ class _Classes:
 class _Addresses:
     """The addresses of one block, by cache line."""
 
-    def __init__(self, bases: Sequence[int], random: Random) -> None:
+    def __init__(self, bases: Sequence[int], plain_bases: Sequence[int], random: Random) -> None:
         self._possible_bases = bases
+        self._plain_bases = plain_bases
         self._random = random
         self._bases: dict[int, int] = {}
 
-    def choose(self, forbidden: Sequence[int | Address | None], indices: int) -> Address:
-        """One that is not among the forbidden ones. Raises `ChoiceError`."""
+    def choose(self, forbidden: Sequence[int | Address | None], indices: int, reach: int) -> Address:
+        """One that is not among the forbidden ones; `reach`: see `MemorySlot`. Raises `ChoiceError`."""
+        if not reach:
+            return self._choose_plain(forbidden, indices)
         used_lines = {address.displacement // LINE for address in forbidden if isinstance(address, Address)}
-        free = [line for line in range(1, USUAL_LINES + 1) if line not in used_lines]
-        free = free or [line for line in range(USUAL_LINES + 1, MAX_LINES + 1) if line not in used_lines][:1]
+        usual = min(USUAL_LINES, reach)
+        free = [line for line in range(1, usual + 1) if line not in used_lines]
+        free = free or [line for line in range(usual + 1, reach + 1) if line not in used_lines][:1]
         if not free:
             raise ChoiceError
         line = free[int(self._random.random() * len(free))]
@@ -317,6 +338,18 @@ class _Addresses:
             bases = self._possible_bases
             self._bases[line] = bases[int(self._random.random() * len(bases))]
         return Address(self._bases[line], indices, 1, line * LINE)
+
+    def _choose_plain(self, forbidden: Sequence[int | Address | None], indices: int) -> Address:
+        addresses = [Address(base, indices) for base in self._plain_bases]
+        free = [address for address in addresses if address not in forbidden]
+        if not free:
+            raise ChoiceError
+        return free[int(self._random.random() * len(free))]
+
+
+def plain_bases_of(block: Sequence[Slots]) -> Sequence[int]:
+    """Registers for addresses without displacement: the same ones for all schemes of an instruction set."""
+    return next((slots.plain_bases for slots in block if slots.plain_bases), ())
 
 
 def bases_of(block: Sequence[Slots]) -> Sequence[int]:

@@ -15,6 +15,7 @@ from itertools import islice, zip_longest
 from inference.core.protocols import Json
 from inference.isa.blocks import block_of_bytes, reads_of
 from inference.isa.start_values import BlockInput, BlockReads, Repetition, StartValues, repetitions
+from inference.isa.targets import DEFAULT
 from inference.predictors.protocol import Answer
 
 CLOSE = 0.05
@@ -157,7 +158,11 @@ class _RepeatedFinding:
 
 
 def value_dependences(
-    findings: Iterable[MeasuredFinding], usual: StartValues, measure: MeasureFrom, questions: int
+    findings: Iterable[MeasuredFinding],
+    usual: StartValues,
+    measure: MeasureFrom,
+    questions: int,
+    isa: str = DEFAULT,
 ) -> list[tuple[MeasuredFinding, ValueDependence]]:
     """Findings repeated with other values, in their order.
 
@@ -166,10 +171,11 @@ def value_dependences(
         usual: The start values that all of them were measured from.
         measure: The machine that measured them.
         questions: Largest number of measurements; findings that would exceed it are left out of the result.
+        isa: Instruction set of their blocks.
     """
     repeated: list[_RepeatedFinding] = []
     for finding in findings:
-        reads = reads_of(block_of_bytes(finding.code))
+        reads = reads_of(block_of_bytes(finding.code, isa))
         starts = [Repetition(USUAL_LABEL, usual), *repetitions(usual, reads)]
         if len(starts) > questions:
             break

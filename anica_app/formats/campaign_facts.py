@@ -36,10 +36,10 @@ def facts_without_ids(facts: Json) -> Json:
     return {**facts, "families": families}
 
 
-def check_block(code: bytes) -> bytes:
+def check_block(code: bytes, info: ValidationInfo) -> bytes:
     """Return machine code that can be decoded. Raises `ValueError` otherwise."""
     try:
-        intel_of_bytes(code)
+        intel_of_bytes(code, CampaignContext.of(info).isa)
     except BlockError as error:
         raise ValueError(f"{code.hex()[:60]!r} is no basic block in hexadecimal digits") from error
     return code

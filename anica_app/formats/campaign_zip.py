@@ -44,7 +44,7 @@ from inference.formats.archived_parts import clean_texts, read_shape
 from inference.formats.file_trees import Directory, FileTree, Subtree, ZipTree, write_zip
 from inference.formats.problems import ExchangeError
 from inference.formats.quoting import json_text
-from inference.isa.targets import target_of
+from inference.isa.targets import code_target, target_of
 
 WITHOUT_FAMILIES = 1
 """The version without families."""
@@ -86,6 +86,9 @@ class CampaignDocument(ArchivedRow):
                 CampaignContext.of(info).tools = len(predictors)
             case _:
                 raise ValueError("an object with a list of predictors is expected")
+        match document:
+            case {"isa": str(isa)}:
+                CampaignContext.of(info).isa = code_target(isa).name
         match document:
             case {"version": 1, "campaign": {"facts": dict(facts)}}:
                 facts.pop("families", None)

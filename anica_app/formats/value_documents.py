@@ -31,6 +31,7 @@ from inference.formats.archived_parts import check_texts, check_value
 from inference.formats.file_trees import FileTree
 from inference.formats.problems import ExchangeError, Problems
 from inference.formats.source import read_source
+from inference.isa.targets import DEFAULT
 
 INFINITE = "infinite"
 _TOO_MUCH = 1e300  # larger numbers are as useless as infinite ones, and overflow in sums
@@ -160,10 +161,11 @@ Packed = bytes | Spooled
 
 @dataclass
 class CampaignContext:
-    """Context of reading a campaign's archive. `tools`: number of predictors."""
+    """Context of reading a campaign's archive. `tools`: number of predictors. `isa`: of its blocks."""
 
     spool: Spool
     tools: int = 0
+    isa: str = DEFAULT
 
     @classmethod
     def of(cls, info: ValidationInfo) -> Self:

@@ -28,6 +28,12 @@ from inference.isa.scheme import Access, Scheme
 FIRST_FLAG = 128
 """Smaller units are those of registers."""
 
+LINE = 64
+"""Bytes of a cache line, or of half of one."""
+
+MAX_LINES = 4096 // 2 // LINE - 1
+"""As many as lie within half a page, without the first."""
+
 Kind = Literal["memory", "register"]
 
 
@@ -74,6 +80,11 @@ class RegisterSlot:
     access: Access
     avoids_pointers: bool
 
+    @property
+    def count(self) -> int:
+        """Consecutive registers that it stands for, of which the family is the first one's."""
+        return 1
+
     def fitting(self, units: int) -> int:
         """The `choices` whose register has one of these units, as bits."""
         return self.choices & sum(1 << family for family, bits in self.units.items() if bits & units)
@@ -83,12 +94,14 @@ class RegisterSlot:
 class MemorySlot:
     """A memory operand.
 
-    `fixed` is its address where there is no choice, as for string instructions. `indices`: the vector
-    register of indices in sampled blocks, 0 without.
+    `fixed` is its address where there is no choice, as for string instructions. `indices`: the index register
+    in sampled blocks as in `Address`, 0 without. `reach`: cache lines that its displacement reaches, 0 where
+    it has none.
     """
 
     fixed: Address | None
     indices: int
+    reach: int = MAX_LINES
 
     def matches(self, other: MemorySlot) -> bool:
         """Whether both could have the same address."""
@@ -112,6 +125,7 @@ class Slots:
         pointing: The families of its fixed base registers, as bits.
         read: The units of implicit flags and registers that it reads.
         written: Those that it writes.
+        plain_bases: Base registers for memory operands without displacement, each of another place in memory.
     """
 
     registers: tuple[RegisterSlot, ...]
@@ -121,6 +135,7 @@ class Slots:
     pointing: int = 0
     read: int = 0
     written: int = 0
+    plain_bases: tuple[int, ...] = ()
 
     @cached_property
     def all(self) -> tuple[Slot, ...]:

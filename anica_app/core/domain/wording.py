@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from anica_app.core.domain import documents
@@ -23,10 +24,11 @@ from anica_app.core.domain.features import (
     Vocabulary,
     full_vocabulary,
 )
-from anica_app.core.domain.space import Dependency
+from anica_app.core.domain.space import Dependency, operands_of
 from inference.core.protocols import Json
 from inference.core.texts import count_of
 from inference.isa.operand_slots import OperandPlace
+from inference.isa.targets import names_with_operands
 
 ANY_INSTRUCTION = "any instruction"
 
@@ -78,10 +80,16 @@ def block_wording(document: Json) -> BlockWording:
     )
 
 
+@cache
+def flags_of_all_sets() -> frozenset[str]:
+    """The names of flags, of which no operand of another instruction set has one."""
+    return frozenset(flag for isa in names_with_operands() for flag in operands_of(isa).names.flags)
+
+
 def expansion_wording(document: Json) -> str:
     """The text of an expansion's document: what it allows. Raises `AnicaError` for an invalid one."""
     vocabulary = full_vocabulary()
-    flags = vocabulary.operands.flags
+    flags = flags_of_all_sets()
     expansion = documents.parse_expansion(document, vocabulary)
     if isinstance(expansion, AliasExpansion):
         first, second = map(_place, expansion.pair)
@@ -102,7 +110,7 @@ def expansion_wording(document: Json) -> str:
 def _instruction(values: Values, vocabulary: Vocabulary) -> list[str]:
     """The constraints of an abstract instruction; `ANY_INSTRUCTION` without any."""
     constraints = zip(vocabulary.names, values, strict=True)
-    flags = vocabulary.operands.flags
+    flags = flags_of_all_sets()
     stated = [(name, value) for name, value in constraints if value is not None]
     phrases = [phrase for name, value in stated for phrase in feature_phrases(name, value, flags)]
     return phrases or [ANY_INSTRUCTION]

@@ -21,6 +21,7 @@ from inference.features.judging.engine.tables import choice, code, number, table
 from inference.isa.blocks import block_of_bytes, intel_or_digits
 from inference.isa.code.block import BlockError
 from inference.models import Run
+from inference.storage.instruction_sets import code_isa
 from inference.web.paging import Order
 from inference.web.published_page import PublishedFact, PublishedKind, PublishedPage, PublishedTable
 
@@ -86,7 +87,7 @@ def _tables(
 ) -> Iterator[PublishedTable]:
     families = () if answer is None else answer.families
     if answer is not None and families:
-        yield _families(families, tools, answer.sentence)
+        yield _families(families, tools, answer.sentence, code_isa(row.isa))
     names = {discovery.number: family.name for family in families for discovery in family.discoveries.all()}
     page = discoveries(row, Order("interestingness", descending=True), size=_MAX_DISCOVERIES)
     yield table_of(
@@ -115,7 +116,7 @@ def _tables(
         )
 
 
-def _families(families: Sequence[Family], tools: Sequence[str], sentence: str) -> PublishedTable:
+def _families(families: Sequence[Family], tools: Sequence[str], sentence: str, isa: str) -> PublishedTable:
     """The table of families, the largest share first, with the campaign's sentence below."""
     return table_of(
         "families",
@@ -123,7 +124,7 @@ def _families(families: Sequence[Family], tools: Sequence[str], sentence: str) -
         families,
         (number("Number", 0), lambda row: row.number),
         (text("Family"), lambda row: row.name),
-        (code("For example"), lambda row: "; ".join(intel_or_digits(bytes(row.code)))),
+        (code("For example"), lambda row: "; ".join(intel_or_digits(bytes(row.code), isa))),
         (text("Cycles"), cycles_of),
         (choice("Bound that differs"), lambda row: row.bound),
         (text("Slower"), lambda row: tools[row.slower - 1] if 0 < row.slower <= len(tools) else ""),
@@ -136,6 +137,6 @@ def _families(families: Sequence[Family], tools: Sequence[str], sentence: str) -
 
 def _example(row: Discovery) -> str:
     try:
-        return block_of_bytes(bytes(row.code)).text if row.code else ""
+        return block_of_bytes(bytes(row.code), code_isa(row.campaign.isa)).text if row.code else ""
     except BlockError:  # of an imported campaign
         return bytes(row.code).hex()

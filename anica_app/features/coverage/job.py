@@ -29,6 +29,7 @@ from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
 from inference.features.asking.block_sets.query import answers_of, columns_of
+from inference.isa.targets import DEFAULT
 from inference.models import BasicBlockSet
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Job, Store, Task
@@ -77,8 +78,14 @@ def read_config(description: Json) -> CoverageConfig:
     campaigns = read_rows(Campaign, "campaigns", config.campaigns)
     if len(campaigns) < len(config.campaigns):
         raise ConfigError(f"campaigns must be different ones, not {as_written(config.campaigns)}")
+    isas = {code_isa(row.isa) for row in campaigns}
     if config.block_set is not None:
         _check_columns(config.block_set, config.columns)
+        isas.add(code_isa(read_set(config.block_set).isa))
+    if len(isas) > 1:
+        raise ConfigError(
+            f"campaigns and blocks must be of one instruction set, not of {' and '.join(sorted(isas))}"
+        )
     return config.model_copy(update={"campaigns": sorted(row.pk for row in campaigns)})
 
 
@@ -112,12 +119,13 @@ class CoverageJob(Job):
         else:
             row = needed_row(BasicBlockSet, config.block_set, "basic-block set")
             blocks = interesting_blocks(row, config.columns, Disagreement(config.interest))[: config.blocks]
+        isa = code_isa((row or campaigns[0]).isa)
         pace = PacedReporter(task.reporter)
         pulse = _progress_pulse(task, pace, len(blocks))
-        coverage = coverage_of(blocks, unsubsumed_discoveries(campaigns), pulse)
-        overlap = overlap_of(coverage.discoveries, pace.pulse) if len(campaigns) > 1 else {}
+        coverage = coverage_of(blocks, unsubsumed_discoveries(campaigns), pulse, isa)
+        overlap = overlap_of(coverage.discoveries, pace.pulse, isa) if len(campaigns) > 1 else {}
         result = {
-            **_result(coverage, code_isa((row or campaigns[0]).isa)),
+            **_result(coverage, isa),
             "overlap": overlap,
             "url": _url(config, task.run.pk),
         }
@@ -250,9 +258,13 @@ def coverage_of(
     blocks: Iterable[SetBlock],
     discoveries: Sequence[Discovery],
     pulse: Callable[[], None] = lambda: None,
+    isa: str = DEFAULT,
 ) -> Coverage:
-    """The coverage of blocks by discoveries. `pulse` is called in between, and may raise."""
-    domain = full_domain()
+    """The coverage of blocks of an instruction set by discoveries.
+
+    `pulse` is called in between, and may raise.
+    """
+    domain = full_domain(isa)
     readable, unreadable, abstracts, widened = [], [], [], False
     for discovery in discoveries:
         try:
@@ -301,13 +313,13 @@ def interesting_blocks(
 
 
 def overlap_of(
-    discoveries: Sequence[Discovery], pulse: Callable[[], None] = lambda: None
+    discoveries: Sequence[Discovery], pulse: Callable[[], None] = lambda: None, isa: str = DEFAULT
 ) -> dict[str, list[int]]:
     """{id of a discovery: ids of those of other campaigns that cover it}, without empty lists.
 
     All must be readable, as `Coverage.discoveries` are. `pulse` is called for each.
     """
-    domain = full_domain()
+    domain = full_domain(isa)
     abstracts = [(row, domain.read(without_uops(row.abstract)[0])) for row in discoveries]
     overlap: dict[str, list[int]] = {}
     for row, special in abstracts:

@@ -51,6 +51,7 @@ from inference.isa.blocks import block_of_hex, intel_of_bytes
 from inference.isa.code.block import BlockName
 from inference.models import Machine, Predictor
 from inference.predictors.protocol import Answer
+from inference.storage.instruction_sets import code_isa
 
 MAX_EXAMPLES = 5
 MAX_CONDITIONS = 5
@@ -83,10 +84,15 @@ class BugReport:
     cause: Sequence[str] = ()
 
     @property
+    def isa(self) -> str:
+        """The instruction set of the block."""
+        return code_isa(self.discovery.campaign.isa)
+
+    @property
     def title(self) -> str:
         """The headline: which tool predicts what for which block."""
         tools = len(self.predictors)
-        title = title_of(self.code, self.answers[:tools], self.answers[tools:])
+        title = title_of(self.code, self.answers[:tools], self.answers[tools:], self.isa)
         if lost_on(self.repeated):
             return f"Not repeated: {title}"
         condition = joined_conditions(self.repeated)
@@ -106,12 +112,14 @@ class BugReport:
         """The operand values that the block ran with; "" where no machine took part."""
         if self.repeated:
             return self.repeated[0].readings[0].operands_text
-        return next(filter(None, (operand_values_text(row, self.code) for row, _ in self.answers)), "")
+        return next(
+            filter(None, (operand_values_text(row, self.code, self.isa) for row, _ in self.answers)), ""
+        )
 
     @property
     def commands(self) -> list[Command]:
         """A shell command for each of the campaign's tools and for the default ones."""
-        return commands_for(self.predictors, self.code)
+        return commands_for(self.predictors, self.code, self.isa)
 
     @property
     def core(self) -> str:
@@ -122,11 +130,11 @@ class BugReport:
     @property
     def test(self) -> str:
         """A test file for llvm-mca; "" where none is among the tools."""
-        return mca_test(self.code, self.core) if self.core else ""
+        return mca_test(self.code, self.core, self.isa) if self.core else ""
 
     @property
     def snippet(self) -> str:
-        return exegesis_snippet(self.code, self.answers)
+        return exegesis_snippet(self.code, self.answers, self.isa)
 
     @property
     def session(self) -> Json:
@@ -134,7 +142,7 @@ class BugReport:
         lines = [f"{self.discovery.campaign.name}, {self.discovery}"]
         for row, answer in self.answers:
             lines.append(f"{name_with_mode(row)}: {answer.failure or f'{answer.cycles:.2f} cycles'}")
-        return state(self.code, core_of(self.predictors), "\n".join(lines))
+        return state(self.code, core_of(self.predictors, self.isa), "\n".join(lines), self.isa)
 
 
 def address_of(request: HttpRequest | None, page: str, pk: int) -> str:
@@ -199,7 +207,7 @@ def markdown(report: BugReport) -> str:
     parts = [
         f"# {markdown_line(report.title)}",
         *_warning(report),
-        code_block("asm", "\n".join(intel_of_bytes(report.code))),
+        code_block("asm", "\n".join(intel_of_bytes(report.code, report.isa))),
         _table(report),
         *_details(report.answers),
         "## Reproduce",
@@ -234,7 +242,7 @@ def _warning(report: BugReport) -> list[str]:
 
 def _operand_values(report: BugReport) -> list[str]:
     """The operand values of measurements, and the results with other values."""
-    values = [(row, operand_values_text(row, report.code)) for row, _ in report.answers]
+    values = [(row, operand_values_text(row, report.code, report.isa)) for row, _ in report.answers]
     lines = [
         f"- {markdown_line(row.name)} measured with {markdown_line(text)}" for row, text in values if text
     ]
@@ -244,7 +252,7 @@ def _operand_values(report: BugReport) -> list[str]:
         sections += [_readings(finding)] if finding.condition else []
     condition = condition_of(report.discovery)
     if condition and not report.repeated:
-        witness = "; ".join(intel_of_bytes(bytes(report.discovery.code)))
+        witness = "; ".join(intel_of_bytes(bytes(report.discovery.code), report.isa))
         sections.append(f"Found with {code_span(witness)}; shown by a machine {markdown_line(condition)}.")
     elif lines and not report.repeated:
         sections.append("It was not measured with other values.")
@@ -278,14 +286,15 @@ def _for_maintainers(report: BugReport, own: Sequence[Command]) -> list[str]:
     """The commands of further tools, a test and a snippet for LLVM's developers, the machine code."""
     further = [line for line in report.commands[not own :] if line not in own]
     sections = [f"Machine code: `{report.code.hex()}`"]
-    sections += ["Measure it with llvm-exegesis:", code_block("asm", report.snippet)]
+    if report.snippet:
+        sections += ["Measure it with llvm-exegesis:", code_block("asm", report.snippet)]
     if report.core:
         sections += ["Test for llvm-mca:", code_block("asm", report.test)]
     return [*sections, *map(_command, further)]
 
 
 def _searches(report: BugReport) -> list[str]:
-    searches = issue_searches(report.code, [row for row, _ in report.answers])
+    searches = issue_searches(report.code, [row for row, _ in report.answers], report.isa)
     links = [f"- [{search.title}]({search.url})" for search in searches]
     return ["## Perhaps known already", "\n".join(links)] if links else []
 
@@ -349,9 +358,10 @@ def _more_examples(report: BugReport) -> list[str]:
         return []
     own = report.answers[: len(report.more_examples[0][1])]
     names = [markdown_cell(name_with_mode(row)) for row, _ in own]
+    blocks = [(intel_of_bytes(code, report.isa), answers) for code, answers in report.more_examples]
     rows = [
-        f"| {code_span('; '.join(intel_of_bytes(code)))} | {' | '.join(map(_answer_text, answers))} |"
-        for code, answers in report.more_examples
+        f"| {code_span('; '.join(lines))} | {' | '.join(map(_answer_text, answers))} |"
+        for lines, answers in blocks
     ]
     head = [f"| block | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}"]
     return ["Some more of them:", "\n".join([*head, *rows])]

@@ -102,7 +102,7 @@ def _page_beside(parts: DiscoveryParts, tree: Tree | None) -> dict[str, Any]:
         "words": wording.wording_of(row.abstract),
         "table": None if row.abstract is None else wording.table_of(row.abstract),
         "foreign": json.dumps(row.foreign, indent=1) if row.abstract is None else "",
-        "witness": intel_or_digits(code) if code else (),
+        "witness": intel_or_digits(code, parts.isa) if code else (),
         "report": report_of(parts),
         "family": row.families.only("name").first(),
         "tree": None if tree is None else picture(parts, tree),
@@ -249,7 +249,7 @@ def discovery_schemes(request: HttpRequest, pk: int) -> HttpResponse:
     """The schemes that each instruction represents, as a page or as part of the discovery's."""
     parts = discovery_or_404(pk)
     try:
-        represented = represented_schemes(parts.discovery.abstract, MAX_SCHEMES)
+        represented = represented_schemes(parts.discovery.abstract, MAX_SCHEMES, parts.isa)
     except AnicaError as error:
         raise Http404(str(error)) from error
     context = {"discovery": parts.discovery, "campaign": parts.campaign, "represented": represented}
@@ -276,11 +276,11 @@ def discovery_reproduce(request: HttpRequest, pk: int) -> HttpResponse:
         "discovery": parts.discovery,
         "campaign": parts.campaign,
         "chosen": report,
-        "lines": intel_or_digits(report.code),
+        "lines": intel_or_digits(report.code, report.isa),
         "hex": report.code.hex(),
         "link": link(report.session),
         "report": markdown(report),
-        "searches": issue_searches(report.code, parts.predictors),
+        "searches": issue_searches(report.code, parts.predictors, report.isa),
     }
     return render(request, "anica/discoveries/reproduce.html", context)
 

@@ -15,8 +15,9 @@ from inference.features.asking.predictors.kinds import kind_of
 from inference.features.asking.predictors.modes import name_with_mode
 from inference.formats.exegesis import write_block_exegesis
 from inference.isa.blocks import att_of_bytes, block_of_bytes, intel_or_digits, reads_of, schemes_of_bytes
+from inference.isa.llvm_schemes import llvm_side
 from inference.isa.start_values import StartValues
-from inference.isa.targets import DEFAULT
+from inference.isa.targets import DEFAULT, target_of
 from inference.measuring.blocks import BlockOptions
 from inference.models import Predictor
 from inference.predictors import machine, nanobench
@@ -132,21 +133,24 @@ def _kind(operand: str) -> str:
     return next((letter for letter, pattern in _KINDS if pattern.fullmatch(plain)), "r")
 
 
-def mnemonics(code: bytes) -> list[str]:
+def mnemonics(code: bytes, isa: str = DEFAULT) -> list[str]:
     """The mnemonics of the instructions, in order, without repetitions."""
-    return list(dict.fromkeys(_split(line)[-2] for line in intel_or_digits(code)))
+    return list(dict.fromkeys(_split(line)[-2] for line in intel_or_digits(code, isa)))
 
 
-def title_of(code: bytes, own: Sequence[ToolAnswer], other_answers: Sequence[ToolAnswer] = ()) -> str:
+def title_of(
+    code: bytes, own: Sequence[ToolAnswer], other_answers: Sequence[ToolAnswer] = (), isa: str = DEFAULT
+) -> str:
     """`llvm-mca 22 predicts 8 cycles for `bsf r32, m32` on haswell (14: 1)`.
 
     Args:
         code: The block.
         own: Answers of the tools that disagree.
         other_answers: Further answers, among which a measurement is looked for.
+        isa: Name of the instruction set.
     """
     if not own:
-        return f"`{short_form(code)}`"
+        return f"`{short_form(code, isa)}`"
     measured = measurement_among([*own, *other_answers])
     row, answer = report_subject(own, measured)
     rivals = [(tool, reply) for tool, reply in own if tool is not row and not measures(tool)]
@@ -157,7 +161,7 @@ def title_of(code: bytes, own: Sequence[ToolAnswer], other_answers: Sequence[Too
     verb_phrase = _verb(answer)
     core_phrase = f" on {tool[2]}" if tool is not None and tool[2] else ""
     notes = f" ({'; '.join(comparisons)})" if comparisons else ""
-    return f"{_tool_name(row)} {verb_phrase} `{short_form(code)}`{core_phrase}{notes}"
+    return f"{_tool_name(row)} {verb_phrase} `{short_form(code, isa)}`{core_phrase}{notes}"
 
 
 def finding_sentence(
@@ -234,30 +238,31 @@ def _number(answer: Answer) -> str:
     return str(answer.failure) if answer.cycles is None else f"{answer.cycles:.2f}".rstrip("0").rstrip(".")
 
 
-def issue_searches(code: bytes, predictors: Sequence[Predictor]) -> list[IssueSearch]:
+def issue_searches(code: bytes, predictors: Sequence[Predictor], isa: str = DEFAULT) -> list[IssueSearch]:
     """Searches of the tools' issue trackers by the block's mnemonics, one per tool."""
     searches = {}
     for row in predictors:
         tool = tool_and_core(row)
         if tool is None or tool[0] not in _TRACKERS or tool[0] in searches:
             continue
-        named_mnemonics = mnemonics(code)[:_MAX_MNEMONICS]
+        named_mnemonics = mnemonics(code, isa)[:_MAX_MNEMONICS]
         words = ["is:issue", *([LLVM_MCA] if tool[0] == LLVM_MCA else []), *named_mnemonics]
         url = f"{_TRACKERS[tool[0]]}?{urlencode({'q': ' '.join(words)})}"
         searches[tool[0]] = IssueSearch(f"{_TITLES[tool[0]]}: {' '.join(named_mnemonics)}", url)
     return list(searches.values())
 
 
-def mca_test(code: bytes, core: str) -> str:
-    """A test file for llvm/test/tools/llvm-mca/X86, of which update_mca_test_checks.py fills in the checks.
+def mca_test(code: bytes, core: str, isa: str = DEFAULT) -> str:
+    """A test file for llvm/test/tools/llvm-mca, of which update_mca_test_checks.py fills in the checks.
 
     Raises `BlockError` for code that is no block.
     """
+    triple = f"{llvm_side(isa).triple}-unknown-unknown"
     lines = [
         "# NOTE: Add the checks with utils/update_mca_test_checks.py",
-        f"# RUN: llvm-mca -mtriple=x86_64-unknown-unknown -mcpu={core} -iterations=100 < %s | FileCheck %s",
+        f"# RUN: llvm-mca -mtriple={triple} -mcpu={core} -iterations=100 < %s | FileCheck %s",
         "",
-        *att_of_bytes(code),
+        *att_of_bytes(code, isa),
     ]
     return "\n".join(lines) + "\n"
 
@@ -269,25 +274,27 @@ def measured_from(row: Predictor) -> StartValues | None:
     return kind_of(row.kind).settings_of(row.options).options.start  # type: ignore[no-any-return]
 
 
-def operand_values_text(row: Predictor, code: bytes) -> str:
+def operand_values_text(row: Predictor, code: bytes, isa: str = DEFAULT) -> str:
     """`rax = 0x62345600, cl = 0`: operand values of a measurement on a machine of this site; "" for other
     predictors.
     """
     start = measured_from(row)
     if start is None:
         return ""
-    reads = reads_of(block_of_bytes(code))
+    reads = reads_of(block_of_bytes(code, isa))
     return ", ".join(f"{name} = {value}" for name, value in reads.values(start).items())
 
 
-def exegesis_snippet(code: bytes, answers: Sequence[ToolAnswer]) -> str:
+def exegesis_snippet(code: bytes, answers: Sequence[ToolAnswer], isa: str = DEFAULT) -> str:
     """A snippet with which llvm-exegesis measures the block, from the start values of a measurement if there
-    is one.
+    is one; "" for instruction sets without snippets.
 
     Raises:
         BlockError: The code cannot be decoded.
     """
-    schemes = [text for text in schemes_of_bytes(code) if text is not None]
+    if target_of(isa).snippets is None:
+        return ""
+    schemes = [text for text in schemes_of_bytes(code, isa) if text is not None]
     lines = [
         f"{name_with_mode(row)} {'measured' if measures(row) else 'predicts'} {_number(answer)} cycles"
         for row, answer in answers

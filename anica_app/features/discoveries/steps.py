@@ -33,6 +33,7 @@ from inference.formats.provenance import PRODUCT, head_of
 from inference.formats.quoting import csv_text
 from inference.formats.sample_document import sample_document
 from inference.isa.blocks import intel_or_digits
+from inference.isa.targets import DEFAULT
 from inference.models import Predictor, Run
 from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.predictors.samples import Sample, unpack
@@ -57,11 +58,12 @@ class StepCounterExample:
 
     code: bytes
     answers: tuple[Answer, ...]
+    isa: str = DEFAULT
 
     @property
     def block(self) -> str:
         """The block's instructions in one line; hexadecimal digits where they cannot be decoded."""
-        return "; ".join(intel_or_digits(self.code))
+        return "; ".join(intel_or_digits(self.code, self.isa))
 
     @property
     def answers_text(self) -> str:
@@ -86,7 +88,11 @@ def counter_example(parts: DiscoveryParts, samples: Sequence[Sample]) -> StepCou
     against = [sample for sample, verdict in decided if not verdict.interesting]
     against = against or [sample for sample, verdict in decided if kind and verdict.kind != kind]
     best = min(against, key=lambda sample: (len(sample.code), sample.code), default=None)
-    return None if best is None else StepCounterExample(best.code, best.answers[: len(parts.predictors)])
+    return (
+        None
+        if best is None
+        else StepCounterExample(best.code, best.answers[: len(parts.predictors)], parts.isa)
+    )
 
 
 def counter_examples_of(parts: DiscoveryParts, row: Generalisation) -> Mapping[int, StepCounterExample]:
@@ -292,18 +298,18 @@ def step_context(request: HttpRequest, parts: DiscoveryParts, tree: Tree, node: 
         "tools": len(parts.predictors),
         "sort": sort,
         "page": page,
-        "rows": [_row(block, columns) for block in parts.examined(page.rows)],
+        "rows": [_row(block, columns, parts.isa) for block in parts.examined(page.rows)],
         "later": blocks.later,
         "judged": parts.judge is not None,
     }
 
 
-def _row(example: JudgedSample, columns: Sequence[str]) -> dict[str, Any]:
+def _row(example: JudgedSample, columns: Sequence[str], isa: str) -> dict[str, Any]:
     sample = example.sample
     return {
         "example": example,
         "hex": sample.code.hex(),
-        "lines": intel_or_digits(sample.code),
+        "lines": intel_or_digits(sample.code, isa),
         "answers": list(zip(columns, sample.answers, strict=True)),
     }
 

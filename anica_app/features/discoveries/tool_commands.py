@@ -20,7 +20,9 @@ from inference.core.protocols import Json
 from inference.core.tunables import values_of
 from inference.formats.quoting import assembly_comment, shell_option
 from inference.isa.blocks import att_of_bytes
+from inference.isa.llvm_schemes import llvm_side
 from inference.isa.microarchitecture import TOOL_NAMES
+from inference.isa.targets import DEFAULT
 from inference.models import Predictor
 from inference.predictors.llvm.mca_settings import TOTAL, McaSettings
 from inference.predictors.processor_names import UICA_NAMES
@@ -29,7 +31,6 @@ from inference.predictors.protocol import IMPORTED
 LLVM_MCA, OSACA, UICA = "llvm-mca", "osaca", "uica"
 _FOREIGN = re.compile(r"(?P<tool>[A-Za-z-]+)\.(?:(?P<release>\d+)\.)?(?P<core>[\w+-]+)")
 
-_DEFAULT_CORE = "haswell"
 _SHORT = {"zen+": "znver1", "zenp": "znver1", "zen": "znver1", "zen1": "znver1"}
 """Cores by the short names that only campaigns have; others are those of OSACA and uiCA."""
 SITE = "https://godbolt.org"
@@ -60,7 +61,7 @@ class _ToolOptions:
     iterations: int = 100
 
 
-def commands_for(predictors: Sequence[Predictor], code: bytes) -> list[Command]:
+def commands_for(predictors: Sequence[Predictor], code: bytes, isa: str = DEFAULT) -> list[Command]:
     """Commands for the predictors that have one, and for the default tools that are not among them.
 
     The latter use the first core that a predictor names.
@@ -71,22 +72,26 @@ def commands_for(predictors: Sequence[Predictor], code: bytes) -> list[Command]:
     tools = [(row, _tool_options(row)) for row in predictors]
     commands = []
     for row, options in tools:
-        text = _own(row, code) if options is None else _text(options, code)
+        text = _own(row, code) if options is None else _text(options, code, isa)
         if text:
             commands.append(Command(row.name, text, own=True, is_here=options is None))
-    core = next((options.core for _, options in tools if options is not None and options.core), _DEFAULT_CORE)
+    core = core_of(predictors, isa)
     present = {options.tool for _, options in tools if options is not None}
     for kind, title in ((LLVM_MCA, "llvm-mca"), (OSACA, "OSACA"), (UICA, "uiCA")):
-        text = "" if kind in present else _text(_ToolOptions(kind, core), code)
+        text = "" if kind in present else _text(_ToolOptions(kind, core), code, isa)
         if text:
             commands.append(Command(f"{title} · {core}", text))
     return commands
 
 
-def core_of(predictors: Sequence[Predictor]) -> str:
-    """The first core that a predictor names, in LLVM's name; a default core without one."""
+def core_of(predictors: Sequence[Predictor], isa: str = DEFAULT) -> str:
+    """The first core that a predictor names, in LLVM's name; a core of the instruction set without one."""
     tools = map(_tool_options, predictors)
-    return next((tool.core for tool in tools if tool is not None and tool.core), _DEFAULT_CORE)
+    return next((tool.core for tool in tools if tool is not None and tool.core), _usual_core(isa))
+
+
+def _usual_core(isa: str) -> str:
+    return llvm_side(isa).simulated[0]
 
 
 def osaca_name(core: str) -> str:
@@ -158,7 +163,7 @@ def _major(banner: str) -> str:
     return version[1] if version else ""
 
 
-def _text(tool: _ToolOptions, code: bytes) -> str:
+def _text(tool: _ToolOptions, code: bytes, isa: str) -> str:
     """The command line; "" where the tool has no model of the core."""
     if tool.tool == UICA:
         arch = UICA_NAMES.get(tool.core, "")
@@ -171,12 +176,12 @@ def _text(tool: _ToolOptions, code: bytes) -> str:
         program = f"llvm-mca-{tool.release}" if tool.release else "llvm-mca"
         words = [
             program,
-            "-mtriple=x86_64",
-            f"-mcpu={tool.core or _DEFAULT_CORE}",
+            f"-mtriple={llvm_side(isa).triple}",
+            f"-mcpu={tool.core or _usual_core(isa)}",
             f"-iterations={tool.iterations}",
         ]
         words += tool.flags
-    return f"{shlex.join(words)} <<'EOF'\n{chr(10).join(att_of_bytes(code))}\nEOF" if words else ""
+    return f"{shlex.join(words)} <<'EOF'\n{chr(10).join(att_of_bytes(code, isa))}\nEOF" if words else ""
 
 
 def _own(row: Predictor, code: bytes) -> str:
@@ -186,14 +191,16 @@ def _own(row: Predictor, code: bytes) -> str:
     return f"echo {code.hex()} | manage.py predict - {shell_option('--predictor', row.name)}"
 
 
-def state(code: bytes, core: str, comment: str = "") -> Json:
-    """A Compiler Explorer session: the block in AT&T syntax below the comment, for a core in LLVM's name.
+def state(code: bytes, core: str, comment: str = "", isa: str = DEFAULT) -> Json:
+    """A Compiler Explorer session: the block for GNU assemblers below the comment, for a core in LLVM's name.
 
     Raises:
         BlockError: The code cannot be decoded.
     """
     head = [assembly_comment(line) for line in comment.splitlines()]
-    compilers = [{"id": _LLVM_MCA, "options": f"-mtriple=x86_64 -mcpu={core} -iterations=100"}]
+    compilers = [
+        {"id": _LLVM_MCA, "options": f"-mtriple={llvm_side(isa).triple} -mcpu={core} -iterations=100"}
+    ]
     if arch := osaca_name(core):
         compilers.append({"id": _OSACA, "options": f"--arch {arch} --ignore-unknown"})
     return {
@@ -201,7 +208,7 @@ def state(code: bytes, core: str, comment: str = "") -> Json:
             {
                 "id": 1,
                 "language": "analysis",
-                "source": "\n".join([*head, *att_of_bytes(code)]) + "\n",
+                "source": "\n".join([*head, *att_of_bytes(code, isa)]) + "\n",
                 "compilers": compilers,
             }
         ]

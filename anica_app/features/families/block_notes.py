@@ -28,7 +28,7 @@ def notes_on_block(isa: str, code: bytes, predictors: Sequence[Predictor]) -> li
     campaigns = _campaigns(isa, keys) if keys else []
     if not campaigns:
         return []
-    domain = full_domain()
+    domain = full_domain(isa)
     sampled = domain.block_of_code(body_of(code, isa))
     if sampled is None:
         return []

@@ -89,7 +89,7 @@ class FamilyEvidence:
         if self.repeated:
             return self.repeated[0].readings[0].operands_text
         code = bytes(self.family.code)
-        texts = (operand_values_text(row, code) for row, _ in (*self.answers, *self.measured))
+        texts = (operand_values_text(row, code, self.isa) for row, _ in (*self.answers, *self.measured))
         try:
             return next(filter(None, texts), "")
         except BlockError:

@@ -91,7 +91,7 @@ class FamiliesJob(Job):
 def domain_of(campaign: Campaign) -> BlockDomain:
     """The domain of the campaign's own search; of an imported campaign, the domain of all schemes."""
     if campaign.format != Campaign.Format.OURS:
-        return full_domain()
+        return full_domain(code_isa(campaign.isa))
     config = campaign.config
     domain = chosen_domain(
         code_isa(campaign.isa),

@@ -248,7 +248,7 @@ class FamilyParts:
 
     @property
     def searches(self) -> list[IssueSearch]:
-        return issue_searches(self.code, self.tools)
+        return issue_searches(self.code, self.tools, self.name.isa)
 
     @property
     def causes(self) -> list[str]:

@@ -27,6 +27,7 @@ from inference.models import Predictor
 from inference.predictors import machine
 from inference.predictors.protocol import Answer
 from inference.runs.kinds import Task
+from inference.storage.instruction_sets import code_isa
 
 MAX_DISPUTED = 500
 MAX_UNDISPUTED = 500
@@ -151,15 +152,16 @@ def repeated_with_values(
     """
     members = list(_in_order(families))
     repeated: dict[int, list[Json]] = defaultdict(list)
+    isa = code_isa(campaign.isa)
     for place, tool in enumerate(campaign.tools):
         if tool.kind == machine.KIND:
             findings = [
                 *_findings_of_tool(members, place, judge),
                 *_findings_of_examples(campaign, members, place, judge),
             ]
-            _repeat(task, tool, findings, repeated)
+            _repeat(task, tool, findings, repeated, isa)
     if ruled is not None and ruled.predictor.kind == machine.KIND:
-        _repeat(task, ruled.predictor, _findings_of_referee(members, ruled), repeated)
+        _repeat(task, ruled.predictor, _findings_of_referee(members, ruled), repeated, isa)
     return repeated
 
 
@@ -187,15 +189,17 @@ def _findings_of_examples(
     numbers = [member.number for member in members]
     discoveries = campaign.discoveries.select_related("campaign").filter(number__in=numbers)
     rows = {row.number: row for row in discoveries}
+    isa = code_isa(campaign.isa)
     for member in members:
-        known = {mnemonics_of(member.code)}
+        known = {mnemonics_of(member.code, isa)}
         for example in DiscoveryParts(rows[member.number]).examples():
             code, answers = example.sample.code, example.sample.answers
             cycles = answers[place].cycles
             if len(known) > EXAMPLES or not (cycles and example.interesting):
                 continue
-            if mnemonics_of(code) not in known:
-                known.add(mnemonics_of(code))
+            mnemonics = mnemonics_of(code, isa)
+            if mnemonics not in known:
+                known.add(mnemonics)
                 holds = _disagreement(judge, answers, place)
                 yield MeasuredFinding(member.number, code, cycles, holds, is_example=True)
 
@@ -226,12 +230,16 @@ def _same_right(answers: Answers, right: int) -> Callable[[float], bool]:
 
 
 def _repeat(
-    task: Task, row: Predictor, findings: Iterable[MeasuredFinding], repeated: dict[int, list[Json]]
+    task: Task,
+    row: Predictor,
+    findings: Iterable[MeasuredFinding],
+    repeated: dict[int, list[Json]],
+    isa: str,
 ) -> None:
     settings = kind_of(row.kind).settings_of(row.options)
     with closing(machine_in_run(settings, task, repeat=1)) as tool:
         measure = _measuring(task, tool)
-        dependences = value_dependences(findings, settings.options.start, measure, MAX_REPEATED)
+        dependences = value_dependences(findings, settings.options.start, measure, MAX_REPEATED, isa)
     for finding, dependence in dependences:
         facts = {"machine": row.name, "block": finding.code.hex(), "is_example": finding.is_example}
         repeated[finding.number].append({**facts, **dependence.as_json()})

@@ -17,6 +17,7 @@ from anica_app.web.judgement import Judgement
 from inference.core.protocols import Json
 from inference.formats.junit import TestCase, write_junit
 from inference.isa.blocks import intel_of_bytes
+from inference.storage.instruction_sets import code_isa
 from inference.web.data_command import write_file
 from inference.web.validation import error_message, expected_value
 
@@ -92,7 +93,8 @@ def stored_lines(campaign: Campaign) -> Iterator[str]:
         yield f"  {row.number:2}. {share}  {row.name}{news}{marked}"
         condition = condition_of_family(row)
         where = f", {condition}" if condition else ""
-        yield f"               {'; '.join(intel_of_bytes(bytes(row.code)))}   {cycles_of(row)}{where}"
+        block = "; ".join(intel_of_bytes(bytes(row.code), code_isa(campaign.isa)))
+        yield f"               {block}   {cycles_of(row)}{where}"
     yield from _league_lines(campaign)
 
 
@@ -145,7 +147,7 @@ def regression_cases(campaign: Campaign) -> list[TestCase]:
 
 
 def _case(row: Family) -> TestCase:
-    block = "; ".join(intel_of_bytes(bytes(row.code)))
+    block = "; ".join(intel_of_bytes(bytes(row.code), code_isa(row.campaign.isa)))
     share = "" if row.share is None else f"; {100 * row.share:.1f} % of the disagreements"
     text = f"{block}: {row.predictions} cycles; bound that differs: {row.bound}{share}"
     if row.status == Family.Status.NEW:

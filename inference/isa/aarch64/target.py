@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 from inference.isa.aarch64 import NAME
 from inference.isa.facets import BodyMaker, LatencyChainMaker, LlvmSide, SchemeCatalogue
+from inference.isa.operand_slots import OperandChooser
 from inference.isa.target import IsaTarget
 
 
@@ -27,6 +29,12 @@ class Aarch64Target(IsaTarget):
         from inference.isa.aarch64 import tools  # each facet when it is used
 
         return tools
+
+    @cached_property
+    def operands(self) -> OperandChooser[Any]:
+        from inference.isa.aarch64 import sampling  # each facet when it is used
+
+        return sampling
 
     @cached_property
     def schemes(self) -> SchemeCatalogue:

@@ -15,7 +15,6 @@ from anica_app.core.search.interestingness import Disagreement, InterestSettings
 from anica_app.core.search.search_tasks import SearchContext
 from anica_app.core.search.settings import SearchSettings, Termination
 from inference.isa import targets
-from inference.isa.targets import AARCH64
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import Answer
 from tests.anica.core.search.toy import MemoryStore, Quiet
@@ -67,5 +66,5 @@ def test_a_campaign_finds_what_is_planted_in_another_instruction_set(monkeypatch
 
 
 def test_an_instruction_set_without_operands_has_no_campaigns() -> None:
-    with pytest.raises(AnicaError, match=f"blocks of {AARCH64} cannot be abstracted yet"):
-        BlockDomain.of(isa=AARCH64)
+    with pytest.raises(AnicaError, match="blocks of a set from a file cannot be abstracted yet"):
+        BlockDomain.of(isa="a set from a file")

@@ -1,0 +1,208 @@
+"""The operands of AArch64's schemes that can alias, and their contents.
+
+A register is one unit, since writes of a part that keep the rest read it as well. The zero register has no
+unit. Registers of addresses have the numbers of the architecture plus 1, in `Address`; its index register
+also holds how the index is extended and shifted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from inference.isa.aarch64 import instruction_set
+from inference.isa.aarch64.allocation import AArch64Choice, AArch64Demands, Bank
+from inference.isa.operand_slots import (
+    FIRST_FLAG,
+    MAX_LINES,
+    Address,
+    Content,
+    MemorySlot,
+    OperandNames,
+    RegisterSlot,
+    Slots,
+)
+from inference.isa.scheme import Operand, Scheme
+from inference.isa.words.instruction import GENERAL, ZERO, InMemory, OperandValue, RegisterPart
+
+FLAGS = ("n", "z", "c", "v")
+"""Names in schemes."""
+
+NAMES = OperandNames(
+    FLAGS,
+    {"GPR": re.compile(r"GPR\[\d+\]"), "vector": re.compile(r"(?:FPR|VEC|ELEM).*")},
+)
+
+BASES = (19, 20, 21)
+"""Registers through which sampled blocks address memory with a displacement."""
+
+PLAIN_BASES = (22, 23, 24, 25, 26)
+"""The same without displacement: some accesses move them."""
+
+INDEX = 28
+"""The register with indices. No operand names registers of addresses; only their own accesses move them."""
+
+_GENERAL_CHOICES = range(18)  # x18 is the platform's
+_REGISTERS = 32  # of each bank
+_STARTS = {GENERAL: 0, "vector": _REGISTERS}  # of the units of a bank
+_NEAR_LINES = 3
+"""Reach of the shortest displacement, that of pairs of 32 bits: 252 bytes."""
+
+_EXTENSIONS = ("", "lsl", "uxtw", "sxtw", "sxtx")
+_FIELD = re.compile(r"\{([a-z]+)(?:32)?\}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NumberedRegister(RegisterSlot):
+    """A register operand: its place among the explicit operands, and its number of registers."""
+
+    place: int
+    bank: str
+    span: int
+    below: int
+
+    @property
+    def count(self) -> int:
+        return self.span
+
+    def content(self, operand: OperandValue) -> int:
+        """The units of the operand of a decoded instruction."""
+        if not isinstance(operand, RegisterPart) or operand.bank == ZERO:
+            return 0
+        return units(operand.bank, operand.number, operand.span)
+
+    @property
+    def choice(self) -> AArch64Choice:
+        """The demand on the allocator of independent operands."""
+        bank: Bank = "general" if self.bank == GENERAL else "vector"
+        return AArch64Choice(bank, self.access or "R", self.span, self.below)
+
+
+_NO_DEMANDS = AArch64Demands(())
+
+
+@dataclass(frozen=True)
+class WordSlots(Slots):
+    """The operands of a scheme that can alias.
+
+    Attributes:
+        memory_place: Of its memory operand among the explicit operands, None without.
+        demands: On the allocator of independent operands.
+    """
+
+    registers: tuple[NumberedRegister, ...]
+    memory_place: int | None = None
+    demands: AArch64Demands = _NO_DEMANDS
+
+    def contents(self, operands: Sequence[OperandValue]) -> tuple[Content, ...]:
+        registers = [slot.content(operands[slot.place]) for slot in self.registers]
+        if self.memory_place is None:
+            return tuple(registers)
+        memory = operands[self.memory_place]
+        return (*registers, address_of(memory) if isinstance(memory, InMemory) else Address(0))
+
+
+def slots(scheme: Scheme) -> WordSlots:
+    """The operands of a scheme that a random block chooses, and its flags."""
+    registers = tuple(_registers(scheme))
+    place = next((k for k, part in enumerate(_explicit(scheme)) if part.kind == "memory"), None)
+    memory = None if place is None else scheme.operands[place]
+    fields = () if memory is None else _FIELD.findall(instruction_set().forms[memory.name].assembly)
+    read, written = _flags(scheme)
+    loads_pair = memory is not None and "R" in memory.access and len(registers) > 1
+    return WordSlots(
+        registers=registers,
+        memories=() if memory is None else (_memory(memory, fields),),
+        distinct=tuple(range(len(registers))) if loads_pair else (),
+        bases=_numbered(BASES),
+        plain_bases=_numbered(PLAIN_BASES),
+        read=read,
+        written=written,
+        memory_place=place,
+        demands=_demands(scheme, registers, memory, fields),
+    )
+
+
+def address_of(memory: InMemory) -> Address:
+    """The accessed address; what a base moves by afterwards is no part of it."""
+    base = 0 if memory.base is None else memory.base + 1
+    if memory.moves == "post":
+        return Address(base)
+    index = 0
+    if memory.index is not None and memory.index.bank != ZERO:
+        index = _packed_index(memory.index.number, memory.extend, memory.shift)
+    return Address(base, index, 1, memory.displacement % 2**64, int(memory.page))
+
+
+def units(bank: str, number: int, span: int = 1) -> int:
+    """The units of consecutive registers, as bits of a number; the last register is followed by the first."""
+    return sum(1 << _STARTS[bank] + (number + k) % _REGISTERS for k in range(span))
+
+
+def _explicit(scheme: Scheme) -> list[Operand]:
+    return [operand for operand in scheme.operands if not operand.implicit]
+
+
+def _registers(scheme: Scheme) -> Iterator[NumberedRegister]:
+    for place, operand in enumerate(_explicit(scheme)):
+        form = instruction_set().forms[operand.name]
+        if operand.kind != "register" or not form.bank:
+            continue
+        below = min(form.registers_below, _REGISTERS)
+        is_general = form.bank == GENERAL
+        firsts = _GENERAL_CHOICES if is_general else range(below - form.span + 1)
+        bank_units = units(form.bank, 0, _REGISTERS - is_general)
+        yield NumberedRegister(
+            possible=bank_units if below == _REGISTERS else units(form.bank, 0, below),
+            units={number: units(form.bank, number, form.span) for number in range(below - is_general)},
+            choices=sum(1 << first for first in firsts),
+            access=operand.access,
+            avoids_pointers=False,
+            place=place,
+            bank=form.bank,
+            span=form.span,
+            below=below,
+        )
+
+
+def _memory(memory: Operand, fields: Sequence[str]) -> MemorySlot:
+    form = instruction_set().forms[memory.name]
+    if "index" in fields:
+        *_, extension = form.assembly.strip("[]!").split(", ")
+        word, _, amount = extension.partition(" #")
+        is_extended = word in _EXTENSIONS[1:]
+        return MemorySlot(None, _packed_index(INDEX, word if is_extended else "lsl", int(amount or 0)), 0)
+    return MemorySlot(None, 0, MAX_LINES if "offset" in fields else _NEAR_LINES if "near" in fields else 0)
+
+
+def _packed_index(number: int, extend: str, shift: int) -> int:
+    return (number + 1) | _EXTENSIONS.index(extend or "lsl") << 8 | shift << 16
+
+
+def _numbered(registers: Sequence[int]) -> tuple[int, ...]:
+    return tuple(number + 1 for number in registers)
+
+
+def _flags(scheme: Scheme) -> tuple[int, int]:
+    """The flags that instructions read, and those that they write."""
+    read = written = 0
+    for operand in scheme.operands:
+        if operand.kind == "flags":
+            named = sum(1 << FIRST_FLAG + FLAGS.index(name) for name in operand.registers)
+            read |= named if "R" in operand.access else 0
+            written |= named if "W" in operand.access else 0
+    return read, written
+
+
+def _demands(
+    scheme: Scheme, registers: Sequence[NumberedRegister], memory: Operand | None, fields: Sequence[str]
+) -> AArch64Demands:
+    choices = tuple(slot.choice for slot in registers)
+    if memory is None:
+        return AArch64Demands(choices)
+    if "base" not in fields:
+        return AArch64Demands(choices, "R" if memory.access == "R" else "W", "near" in fields)
+    moves = any(operand.name == "base" for operand in scheme.operands if operand.implicit)
+    bank: Bank = "load base" if memory.access == "R" else "store base"
+    return AArch64Demands((*choices, AArch64Choice(bank, "RW" if moves else "R")))

@@ -7,10 +7,11 @@ import hashlib
 import platform
 import socket
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from inference.agent.protocol import Batch, BatchItem, Beat, Result
+from inference.agent.protocol import Batch, Beat, Result
 from inference.agent.reading import Json
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment
@@ -39,11 +40,79 @@ def dummy_code(_instructions: Sequence[object]) -> DummyCode:
     return DummyCode()
 
 
-class SimulatedHarness:
-    """Answers batches as a processor with this port mapping would (`inference.agent.passes.Harness`).
+class PacedHarness(ABC):
+    """Answers batches without a computer (`inference.agent.passes.Harness`).
 
-    `pace`: experiments per second, 0 for as many as possible. `contended_share`: probability that a result is
-    contended; the next try may settle. The other options are those of `SimulatedProcessor`.
+    Args:
+        noise: That heartbeats report.
+        pace: Experiments per second, 0 for as many as possible.
+        contended_share: Probability that a result is contended; the next try may settle.
+        seed: Of that chance.
+
+    Raises:
+        InvalidInputError: For a negative pace, or a share outside [0, 1).
+    """
+
+    def __init__(self, *, noise: float, pace: float, contended_share: float, seed: int) -> None:
+        if pace < 0:
+            raise InvalidInputError(f"pace is a number of experiments per second ≥ 0, not {pace!r}")
+        if not 0 <= contended_share < 1:
+            raise InvalidInputError(f"contended_share is a probability in [0, 1), not {contended_share!r}")
+        self._noise = noise
+        self._pace = pace
+        self._contended_share = contended_share
+        self._seed = seed
+        self._measuring = False
+        self._rate: float | None = None
+        self._tries: dict[str, int] = {}
+
+    @abstractmethod
+    async def _answers(self, batch: Batch) -> list[Result]:
+        """One result per item, in order."""
+
+    async def measure(self, batch: Batch, progress: Callable[[int, int], None]) -> list[Result]:
+        """One result per item, at the pace of the simulation."""
+        self._measuring = True
+        began = time.monotonic()
+        try:
+            for done in range(len(batch.items)):
+                progress(done, len(batch.items))
+                await self._wait_until(began + (done + 1) / self._pace if self._pace else began)
+            results = [self._disturbed(result) for result in await self._answers(batch)]
+        finally:
+            self._measuring = False
+        progress(len(results), len(results))
+        self._rate = len(results) / max(time.monotonic() - began, 1e-6)
+        return results
+
+    def beat(self) -> Beat:
+        state = "measuring" if self._measuring else "idle"
+        return Beat(state, noise=self._noise, ghz=_GHZ, rate=self._rate)
+
+    async def close(self) -> None:
+        """There is nothing to stop."""
+        return
+
+    async def _wait_until(self, moment: float) -> None:
+        await asyncio.sleep(0)
+        while (left := moment - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, _POLL_SECONDS))
+
+    def _disturbed(self, result: Result) -> Result:
+        """The result, or a contended one, with a probability that depends on the seed alone."""
+        if result.cycles is None or not self._contended_share:
+            return result
+        number = self._tries[result.id] = self._tries.get(result.id, 0) + 1
+        digest = hashlib.blake2b(f"{self._seed} {result.id} {number}".encode(), digest_size=4).digest()
+        if int.from_bytes(digest) / 2**32 >= self._contended_share:
+            return result
+        return Result(result.id, "contended", result.cycles, result.spread, result.passes, "simulated")
+
+
+class SimulatedHarness(PacedHarness):
+    """Answers as a processor with this port mapping would, by the items' terms.
+
+    `pace` and `contended_share` are those of `PacedHarness`, the other options those of `SimulatedProcessor`.
     """
 
     def __init__(
@@ -60,10 +129,7 @@ class SimulatedHarness:
         pace: float = 0.0,
         contended_share: float = 0.0,
     ) -> None:
-        if pace < 0:
-            raise InvalidInputError(f"pace is a number of experiments per second ≥ 0, not {pace!r}")
-        if not 0 <= contended_share < 1:
-            raise InvalidInputError(f"contended_share is a probability in [0, 1), not {contended_share!r}")
+        super().__init__(noise=noise, pace=pace, contended_share=contended_share, seed=seed)
         self._processor = SimulatedProcessor(
             mapping,
             noise=noise,
@@ -74,55 +140,11 @@ class SimulatedHarness:
             counters=counters,
             seed=seed,
         )
-        self._noise = noise
-        self._pace = pace
-        self._contended_share = contended_share
-        self._seed = seed
-        self._measuring = False
-        self._rate: float | None = None
-        self._tries: dict[str, int] = {}
 
-    async def measure(self, batch: Batch, progress: Callable[[int, int], None]) -> list[Result]:
-        """One result per item, at the pace of the simulation."""
-        self._measuring = True
-        began = time.monotonic()
-        try:
-            for done in range(len(batch.items)):
-                progress(done, len(batch.items))
-                await self._wait_until(began + (done + 1) / self._pace if self._pace else began)
-            results = self._answers(batch.items)
-        finally:
-            self._measuring = False
-        progress(len(results), len(results))
-        self._rate = len(results) / max(time.monotonic() - began, 1e-6)
-        return results
-
-    def beat(self) -> Beat:
-        state = "measuring" if self._measuring else "idle"
-        return Beat(state, noise=self._noise, ghz=_GHZ, rate=self._rate)
-
-    async def close(self) -> None: ...
-
-    async def _wait_until(self, moment: float) -> None:
-        await asyncio.sleep(0)
-        while (left := moment - time.monotonic()) > 0:
-            await asyncio.sleep(min(left, _POLL_SECONDS))
-
-    def _answers(self, items: Sequence[BatchItem]) -> list[Result]:
-        experiments = [Experiment.of(dict(item.terms)) for item in items]
+    async def _answers(self, batch: Batch) -> list[Result]:
+        experiments = [Experiment.of(dict(item.terms)) for item in batch.items]
         measured = self._processor.measure(experiments)
-        results = [result_of(item.id, answer) for item, answer in zip(items, measured, strict=True)]
-        return [self._disturbed(result) for result in results]
-
-    def _disturbed(self, result: Result) -> Result:
-        """The result, or a contended one, with a probability that depends on the seed alone."""
-        if result.cycles is None or not self._contended_share:
-            return result
-        number = self._tries[result.id] = self._tries.get(result.id, 0) + 1
-        digest = hashlib.blake2b(f"{self._seed} {result.id} {number}".encode(), digest_size=4).digest()
-        if int.from_bytes(digest) / 2**32 >= self._contended_share:
-            return result
-        return Result(result.id, "contended", result.cycles, result.spread, result.passes, "simulated")
+        return [result_of(item.id, answer) for item, answer in zip(batch.items, measured, strict=True)]
 
 
 def simulated_facts(name: str, mapping: PortMapping, counters: str = NOTHING, isa: str = "") -> Json:
@@ -145,6 +167,19 @@ def simulated_facts(name: str, mapping: PortMapping, counters: str = NOTHING, is
         "python": platform.python_version(),
         "counters": "none" if counters == NOTHING else counters,
         "unfit": "",
+    }
+
+
+def executing_facts(name: str, mapping: PortMapping, isa: str) -> Json:
+    """The facts of a simulated computer that executes code, as far as they differ from an agent's.
+
+    `executes`: it reads an item's code, not its terms. All that agents can measure, it can.
+    """
+    abilities = ("executes", "blocks", "offsets", "wide_blocks", "x87_blocks", "clear_masks", "latency_bound")
+    return {
+        **simulated_facts(name, mapping, isa=isa),
+        "cpu": f"simulated core: {name}",
+        **dict.fromkeys(abilities, True),
     }
 
 

@@ -69,6 +69,11 @@ class Machine(Named):
         """Whether this site or the agent simulates the processor instead of measuring one."""
         return self.kind == self.Kind.SIMULATED or bool(self.facts.get("simulated"))
 
+    @property
+    def executes_code(self) -> bool:
+        """Whether it answers by the code that it is sent, as simulated cores do: not by a port mapping."""
+        return not self.is_simulated or bool(self.facts.get("executes"))
+
     def is_online(self, now: datetime | None = None) -> bool:
         """Whether the agent's last sign of life is less than `SILENCE` ago.
 

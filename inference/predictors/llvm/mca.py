@@ -26,7 +26,7 @@ from inference.predictors.protocol import Answer, Failure, PredictorError
 
 KIND = "llvm-mca"
 
-_FIRST_SKIPPING_RELEASE = 19
+FIRST_SKIPPING_RELEASE = 19
 """That passes over instructions it does not support (`-skip-unsupported-instructions`)."""
 
 _DISASSEMBLY_BATCH = 500  # blocks per call of llvm-mc
@@ -173,7 +173,7 @@ class LlvmMca:
 def _command(release: Release, settings: McaSettings, side: LlvmSide) -> list[str]:
     command = [release.mca, f"-mtriple={side.triple}", f"-mcpu={settings.cpu}"]
     command += ["-instruction-info=0", "-resource-pressure=0"]
-    if int(release.number) >= _FIRST_SKIPPING_RELEASE:
+    if int(release.number) >= FIRST_SKIPPING_RELEASE:
         command.append("-skip-unsupported-instructions=any")
     return [*command, *settings.flags.split()]
 

@@ -36,7 +36,7 @@ _KINDS: dict[type, tuple[str, ...]] = {
     ),
     int: ("family", "model", "stepping", "cores", "core", "implementer", "part"),
     bool: (
-        *("virtual", "turbo", "smt", "simulated"),
+        *("virtual", "turbo", "smt", "simulated", "executes"),
         *("blocks", "offsets", "wide_blocks", "x87_blocks", "clear_masks", "latency_bound"),
     ),
     dict: ("confinement", "other_cores"),

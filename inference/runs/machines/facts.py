@@ -34,7 +34,7 @@ def obstacle_to_measuring(machine: Machine) -> str:
         reason = machine.state_note or machine.facts.get("unfit") or "its agent says so"
         return f"the machine {machine.name!r} cannot measure: {reason}"
     bodies = target_of(machine.isa.name).bodies
-    assembles = bodies is not None and bodies.needs_assembler and not machine.facts.get("simulated")
+    assembles = bodies is not None and bodies.needs_assembler and machine.executes_code
     if assembles and llvm_mc.program() is None:
         return (
             f"the machine {machine.name!r} needs llvm-mc to assemble code of {machine.isa.name}, and that is "

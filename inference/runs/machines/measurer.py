@@ -97,7 +97,7 @@ def agent_measurer(
         settings = Settings()
         journal = DriftJournal(task.lease, machine.isa, task.reporter.emit)
         watch = DriftWatch(settings, journal, seed=task.lease.token)
-        if facts.get("simulated"):
+        if not machine.executes_code:
             yield RemoteMeasurer(
                 board,
                 identity,

@@ -54,7 +54,7 @@ class FrontEndJob(Job):
         machine = needed_row(Machine.objects.select_related("isa"), config.machine)
         task.reporter.emit(PhaseStarted(_STAGE, 1, [_STAGE]))
         maker = front_end_maker(machine.isa.name)
-        if machine.is_simulated:
+        if not machine.executes_code:
             readings = _timed(task, maker.front_end_codes(offsets=True), _simulated(machine))
             return partial(_store, task.run, machine, readings, {"simulated": machine.name})
         offsets = bool(machine.facts.get("offsets"))

@@ -279,7 +279,7 @@ def loop_code_of_run(
     executed = [
         row
         for row in sets.select_related("machine")
-        if (row.pk in data if row.machine is None else not row.machine.is_simulated)
+        if (row.pk in data if row.machine is None else row.machine.executes_code)
     ]
     measured = {
         result.experiment: result.cycles

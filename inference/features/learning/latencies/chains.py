@@ -29,7 +29,7 @@ _CHUNK = 200
 @contextmanager
 def open_chain_measurer(task: Task, machine: Machine) -> Iterator[tuple[Json, ChainMeasurer]]:
     """(identity, measurer) of chains on a machine, which may be simulated."""
-    if machine.is_simulated:
+    if not machine.executes_code:
         yield {"simulated": machine.name}, _simulated(machine)
         return
     frame = chain_maker(machine.isa.name).frame()

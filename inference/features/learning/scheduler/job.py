@@ -174,7 +174,7 @@ def _measure_blocks(
     machine = Machine.objects.filter(pk=config.machine or 0).select_related("isa").first()
     if machine is None:
         return [], "a set has no such code"
-    if machine.is_simulated:
+    if not machine.executes_code:
         return [], f"{machine.name} is simulated without dependences"
     if not machine.facts.get("blocks"):
         return [], f"the agent of {machine.name} is too old for basic blocks"

@@ -1,4 +1,4 @@
-"""`manage.py simulate-agent`: an agent with a simulated processor, for demos and tests."""
+"""`manage.py simulate-agent`: an agent with a simulated processor or core, for demos and tests."""
 
 from __future__ import annotations
 
@@ -15,13 +15,27 @@ from django.core.management.base import CommandError
 from inference import __version__
 from inference.agent import token
 from inference.agent.connection import AddressError
+from inference.agent.passes import Harness
 from inference.agent.reading import ProtocolError
 from inference.agent.session import AgentRefusedError, run_agent
+from inference.core.errors import InvalidInputError
 from inference.core.mapping import PortMapping
+from inference.core.protocols import Json
+from inference.formats.core_model_json import core_model_json, core_model_text, read_core_model
 from inference.formats.parsing import AnyNames, parse
+from inference.formats.problems import ExchangeError
+from inference.isa.targets import DEFAULT, FOLDERS
 from inference.measuring.simulated import COUNTERS, NOTHING
-from inference.measuring.simulated_agent import SimulatedHarness, simulated_facts
+from inference.measuring.simulated_agent import SimulatedHarness, executing_facts, simulated_facts
+from inference.measuring.simulated_core.core import SimulatedCore
+from inference.measuring.simulated_core.harness import ExecutingHarness
+from inference.measuring.simulated_core.sampled import sampled_core
 from inference.models import PortMapping as PortMappingRow
+from inference.models import StoredCoreModel
+from inference.predictors.llvm.core_tables import modelled_core
+from inference.predictors.llvm.mca_settings import McaSettings
+from inference.predictors.protocol import PredictorError
+from inference.storage.core_models import core_model_of
 from inference.storage.mappings import load_mapping
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand
@@ -37,17 +51,30 @@ _NUMERIC_OPTIONS = {
 }
 """{option: (default, help)} of the numeric options."""
 
+_CORE_OPTIONS = ("noise", "contended_share", "pace")
+"""Of these, those of a core that executes code."""
+
 
 class Command(DataCommand):
-    help = "Serve a site as an agent whose computer is simulated from a port mapping. Ctrl-C ends it."
+    help = (
+        "Serve a site as an agent whose computer is simulated: by a port mapping, or as a core that executes "
+        "the code that it is sent. Ctrl-C ends it."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--server", required=True, metavar="URL", help="the site, e.g. http://host:8000")
+        parser.add_argument("--server", default="", metavar="URL", help="the site, e.g. http://host:8000")
         parser.add_argument(token.FILE_OPTION, default="", metavar="FILE", help=token.HELP)
         parser.add_argument(token.OPTION, default="", help=SUPPRESS)  # deprecated
-        parser.add_argument(
-            "--mapping", required=True, metavar="NAME-OR-FILE", help="port mapping of the processor"
+        truth = parser.add_mutually_exclusive_group(required=True)
+        truth.add_argument("--mapping", metavar="NAME-OR-FILE", help="port mapping of the processor")
+        truth.add_argument(
+            "--core",
+            metavar="NAME-OR-FILE",
+            help="core that executes code: a core model or its file, a processor that llvm-mca models, or a "
+            "number that all of its properties are sampled by",
         )
+        parser.add_argument("--isa", default=DEFAULT, choices=sorted(FOLDERS), help="of a sampled core")
+        parser.add_argument("--write-truth", metavar="FILE", help="write the core model of --core, and end")
         for name, (usual, what) in _NUMERIC_OPTIONS.items():
             option = f"--{name.replace('_', '-')}"
             parser.add_argument(option, type=float, default=usual, help=what)
@@ -56,18 +83,64 @@ class Command(DataCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Serve until a signal stops the agent, or the site refuses it."""
+        core = _core(options["core"], options["isa"]) if options["core"] else None
+        if options["write_truth"]:
+            if core is None:
+                raise CommandError("--write-truth writes the core model of --core: give a core")
+            document = core_model_json(core.model, name=f"{core.name}, truth", isa=core.isa)
+            Path(options["write_truth"]).write_text(core_model_text(document))
+            return
+        if not options["server"]:
+            raise CommandError("the site is needed: --server URL")
         secret = _token(options["token"], options["token_file"])
-        name, mapping, isa = _mapping(options["mapping"])
-        harness = SimulatedHarness(
-            mapping,
-            **{key: options[key] for key in (*_NUMERIC_OPTIONS, "counters", "seed")},
-        )
+        harness, facts = _executing(core, options) if core else _answering(options)
         logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
-        facts = simulated_facts(name, mapping, options["counters"], isa)
         try:
             asyncio.run(_serve(options["server"], secret, harness, facts))
         except (AgentRefusedError, ProtocolError, AddressError) as error:
             raise CommandError(str(error)) from error
+
+
+def _answering(options: dict[str, Any]) -> tuple[Harness, Json]:
+    """The harness and the facts of a processor with a port mapping."""
+    name, mapping, isa = _mapping(options["mapping"])
+    chosen = {key: options[key] for key in (*_NUMERIC_OPTIONS, "counters", "seed")}
+    return SimulatedHarness(mapping, **chosen), simulated_facts(name, mapping, options["counters"], isa)
+
+
+def _executing(core: SimulatedCore, options: dict[str, Any]) -> tuple[Harness, Json]:
+    """The harness and the facts of a core that executes code."""
+    others = [key for key in _NUMERIC_OPTIONS if key not in _CORE_OPTIONS]
+    if refused := [key for key in others if options[key] != _NUMERIC_OPTIONS[key][0]]:
+        raise CommandError(f"--{refused[0].replace('_', '-')} is an option of --mapping")
+    if options["counters"] != NOTHING:
+        raise CommandError("a core that executes code has no counters: leave out --counters")
+    chosen = {key: options[key] for key in (*_CORE_OPTIONS, "seed")}
+    mapping = core.model.mapping
+    assert mapping is not None, "a simulated core has ports"
+    return ExecutingHarness(core, **chosen), executing_facts(core.name, mapping, core.isa)
+
+
+def _core(name: str, isa: str) -> SimulatedCore:
+    """The core of a file, of a stored core model, of a seed, or of a processor of llvm-mca, in this order."""
+    path = Path(name)
+    try:
+        if path.is_file():
+            document = read_core_model(path.read_bytes())
+            return SimulatedCore(document.isa, document.model(), document.name or path.stem)
+        row = StoredCoreModel.objects.select_related("isa").filter(name=name).first()
+        if row is not None:
+            return SimulatedCore(row.isa.name, core_model_of(row), row.name)
+        if name.isdecimal():
+            return sampled_core(isa, int(name))
+        modelled = modelled_core(McaSettings(cpu=name))
+    except (ExchangeError, InvalidInputError) as error:
+        raise CommandError(f"--core: {error}") from error
+    except PredictorError as error:
+        raise CommandError(
+            f"--core: there is no file and no core model called {name!r}, and {error}"
+        ) from error
+    return SimulatedCore(modelled.isa, modelled.model, modelled.name)
 
 
 def _token(argument: str, path: str) -> str:
@@ -81,7 +154,7 @@ def _token(argument: str, path: str) -> str:
         raise CommandError(str(error)) from error
 
 
-async def _serve(server: str, secret: str, harness: SimulatedHarness, facts: dict[str, Any]) -> None:
+async def _serve(server: str, secret: str, harness: Harness, facts: Json) -> None:
     agent = asyncio.ensure_future(run_agent(server, secret, harness, lambda: facts, __version__))
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, agent.cancel)

@@ -1,0 +1,102 @@
+"""The instructions that machine code executes, with their reads and writes.
+
+Jumps lead to their targets. Branches are not taken: the codes of measurements are made such that none is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from inference.isa.blocks import access_reader, block_reader
+from inference.isa.code.block import MAX_BYTES, MAX_INSTRUCTIONS, Block, BlockError
+from inference.isa.code.control_flow import CodeStep
+from inference.isa.dependences import InstructionAccesses
+
+_LONGEST = 16  # bytes of an instruction
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutedCode:
+    """The way through some code.
+
+    Args:
+        instructions: Those that are executed, in order, without jumps and branches.
+        fused: Places among them of instructions that share the slot of the one behind them.
+        taken: Jumps on the way.
+        branches: Branches on the way, none of which is taken, that are not fused with what precedes them.
+        size: Bytes of all that is executed.
+    """
+
+    instructions: tuple[InstructionAccesses, ...]
+    fused: frozenset[int]
+    taken: int
+    branches: int
+    size: int
+
+
+def executed_code(code: bytes, isa: str, fusible: Collection[str], *, equal_start: bool) -> ExecutedCode:
+    """Decode the way from the first byte to the end.
+
+    Args:
+        code: Without the loop around it.
+        isa: Its instruction set.
+        fusible: Pairs that the core fuses, named as in `FrontEndLimits`.
+        equal_start: As in `inference.isa.blocks.accesses_of`.
+
+    Raises:
+        BlockError: For undecodable code, calls, and ways that never reach the end.
+    """
+    steps = list(_way(block_reader(isa).steps_of(code)))
+    plain = [step.code for step in steps if step.flow == "next"]
+    block = _long_block(plain, isa)
+    pairs = _fused_branches(steps, isa, fusible)
+    moves = access_reader(isa).fused_places(block, fusible) if plain and fusible else frozenset()
+    return ExecutedCode(
+        access_reader(isa).accesses_of(block, equal_start=equal_start) if plain else (),
+        frozenset(moves),
+        sum(step.flow == "jump" for step in steps),
+        sum(step.flow == "branch" for step in steps) - pairs,
+        sum(len(step.code) for step in steps),
+    )
+
+
+def _way(steps: Sequence[CodeStep]) -> Iterator[CodeStep]:
+    """The executed steps, in order."""
+    numbers = {step.address: number for number, step in enumerate(steps)}
+    number = 0
+    while number < len(steps):
+        step = steps[number]
+        if step.flow in ("call", "end"):
+            raise BlockError(f"the simulated core executes no calls and returns: {step.code.hex()}")
+        yield step
+        number += 1
+        if step.flow == "jump":
+            end = steps[-1].address + len(steps[-1].code)
+            target = len(steps) if step.target == end else numbers.get(step.target or 0, -1)
+            if target < number:
+                raise BlockError("the simulated core executes no jumps back, and none out of the code")
+            number = target
+
+
+def _long_block(codes: Sequence[bytes], isa: str) -> Block:
+    """A block of any length: decoded in parts, since blocks of users have a limit."""
+    reader = block_reader(isa)
+    most = min(MAX_INSTRUCTIONS, MAX_BYTES // _LONGEST)
+    parts = [reader.block_of_bytes(b"".join(codes[at : at + most])) for at in range(0, len(codes), most)]
+    return Block(b"".join(codes), tuple(row for part in parts for row in part.instructions))
+
+
+def _fused_branches(steps: Sequence[CodeStep], isa: str, fusible: Collection[str]) -> int:
+    """The number of branches that are fused with the instruction before them."""
+    if not fusible:
+        return 0
+    reader = block_reader(isa)
+    count = 0
+    for first, branch in pairwise(steps):
+        if first.flow == "next" and branch.flow == "branch":
+            closed = reader.close_loop(first.code, branch.code)
+            pairs = () if closed is None else access_reader(isa).pairs_of(reader.block_of_bytes(closed))
+            count += bool(pairs) and pairs[-1] in fusible
+    return count

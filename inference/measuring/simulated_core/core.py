@@ -1,0 +1,110 @@
+"""Cycles of machine code on a simulated core: fetching, then the scheduler."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+
+from inference.agent.protocol import BatchItem, Frame
+from inference.core.core_model.model import CoreModel, FrontEndLimits
+from inference.core.errors import InvalidInputError
+from inference.core.simulation.program import Binding, SchedulerPolicy, SimulatedProgram, SimulatedUop
+from inference.core.simulation.steady_state import simulate
+from inference.measuring.simulated_core.code import ExecutedCode, executed_code
+from inference.measuring.simulated_core.renaming import renamed_uops
+
+_OPTIMAL = SchedulerPolicy(binding=Binding.AT_ISSUE, queued=160, window=512)
+"""Of a truth without a scheduler: the oldest µops that are ready take whichever of their ports are free."""
+
+_CACHE_SIZE = 8192
+"""Codes: a drift check measures some again, and a resumed run all of its last batch."""
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedCore:
+    """A core that executes code.
+
+    Args:
+        isa: Its instruction set.
+        model: All that is true of it. Parts that are not executed: `alone`, `bypasses`, `loop_code`,
+            `unqueued`, and of the memory what is neither the load nor forwarding.
+        name: Of the core.
+
+    Raises:
+        InvalidInputError: The model has no ports, or neither a scheduler nor slots per cycle.
+    """
+
+    isa: str
+    model: CoreModel
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if self.model.mapping is None:
+            raise InvalidInputError("a simulated core needs the ports of its instructions")
+        if self.width < 1:
+            raise InvalidInputError(
+                "a simulated core needs slots per cycle: of its scheduler, its front end or its ports"
+            )
+
+    @property
+    def width(self) -> int:
+        """Slots that it dispatches per cycle; 0 where the model has none."""
+        if self.model.scheduler is not None:
+            return self.model.scheduler.width
+        slots = None if self.model.front_end is None else self.model.front_end.slots
+        assert self.model.mapping is not None, "a core has ports"
+        return round(slots or self.model.mapping.issue_width or self.model.mapping.r_max or 0)
+
+    @property
+    def identity(self) -> str:
+        """A digest of the instruction set and the model."""
+        return hashlib.sha256(repr((self.isa, self.model)).encode()).hexdigest()
+
+    def cycles(self, frame: Frame, item: BatchItem) -> float:
+        """Cycles per copy of an item, in the steady state.
+
+        Of a loop, all copies and what closes it are executed; of copies that run once, one after the other.
+
+        Raises:
+            BlockError: For code that it cannot decode or execute.
+            UndescribedSchemeError: The model does not have the µops of an instruction.
+        """
+        copy = item.code[: len(item.code) // item.copies]
+        if frame.unrolled and copy * item.copies == item.code:
+            return self._iteration(copy, is_loop=False, in_blocks=bool(frame.pages))
+        in_blocks = bool(frame.pages)
+        return self._iteration(item.code, is_loop=not frame.unrolled, in_blocks=in_blocks) / item.copies
+
+    @lru_cache(maxsize=_CACHE_SIZE)  # noqa: B019  the only core of its process
+    def _iteration(self, code: bytes, *, is_loop: bool, in_blocks: bool) -> float:
+        """Cycles of an execution of the code. `in_blocks`: registers start with equal numbers."""
+        limits = self.model.front_end or FrontEndLimits()
+        executed = executed_code(code, self.isa, limits.fused or (), equal_start=in_blocks)
+        uops = renamed_uops(executed, self.model)
+        jumps = (
+            executed.taken + executed.branches + is_loop
+        )  # a counter is fused with the jump that closes it
+        uops += [SimulatedUop(0, len(executed.instructions) + number) for number in range(jumps)]
+        slots = sum(uop.slots for uop in uops)
+        interval = _fetching(executed, limits, slots, is_loop=is_loop)
+        program = SimulatedProgram(tuple(uops), len(self._ports), self.width, interval)
+        policy = _OPTIMAL if self.model.scheduler is None else self.model.scheduler.policy
+        return simulate(program, policy).cycles
+
+    @property
+    def _ports(self) -> tuple[str, ...]:
+        assert self.model.mapping is not None, "a core has ports"
+        return self.model.mapping.ports
+
+
+def _fetching(code: ExecutedCode, limits: FrontEndLimits, slots: int, *, is_loop: bool) -> float:
+    """The fewest cycles from iteration to iteration by what precedes dispatch."""
+    instructions = len(code.instructions) + code.taken + code.branches
+    taken = code.taken + is_loop
+    bounds = [slots / limits.slots if limits.slots else 0.0, taken / limits.taken if limits.taken else 0.0]
+    capacity = limits.loop_capacity
+    if not is_loop or (capacity is not None and instructions > capacity):
+        bounds.append(instructions / limits.straight_instructions if limits.straight_instructions else 0.0)
+        bounds.append(code.size / limits.straight_bytes if limits.straight_bytes else 0.0)
+    return max(bounds)

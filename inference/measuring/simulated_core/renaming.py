@@ -1,0 +1,251 @@
+"""µops, and the results that each of them waits for: instructions are executed one after another.
+
+A register or a stored value *is* the results that it needs (`Value`): an eliminated move copies them, and a
+register that was there from the start has none. A destination is ready when each of its sources has been
+ready for the latency between both, so an instruction issues with the source that has the least latency, and
+waits for others by as much less. Of an instruction that loads and computes, the loads issue with the address.
+Of several µops the first one gives the result; the others need their ports only.
+
+The loop is executed until the same µops wait for the same results, an iteration later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from inference.core.core_model.dependences import IN_ADDRESS, MOVES, UNKNOWN_LATENCY
+from inference.core.core_model.memory_bounds import ports_of_loads
+from inference.core.core_model.model import CoreModel
+from inference.core.core_model.prediction import is_portless, is_timed_nop
+from inference.core.core_model.simulated_program import UndescribedSchemeError
+from inference.core.mapping import PortMapping
+from inference.core.simulation.program import MAX_LATENCY, SimulatedUop, Wait
+from inference.isa.dependences import InstructionAccesses, OperandAccess
+from inference.measuring.simulated_core.code import ExecutedCode
+from inference.measuring.simulated_core.store_buffer import StoreBuffer, Value, join, later
+
+_MAX_ITERATIONS = 20
+"""Executed iterations: values that moves pass on recur after as many as there are registers for them."""
+
+_WRITTEN_BASE = "base"
+"""The address register that a pre- or post-indexed access moves: it does not wait for what is loaded."""
+
+_REGISTERS = ("general", "vector")
+
+
+def renamed_uops(code: ExecutedCode, model: CoreModel) -> list[SimulatedUop]:
+    """The µops of one iteration in the steady state of a loop of the code.
+
+    Raises:
+        UndescribedSchemeError: The model has no µops of an instruction.
+    """
+    renamer = _Renamer(code, model)
+    before: list[SimulatedUop] = []
+    for _ in range(_MAX_ITERATIONS):
+        uops = renamer.iteration()
+        if uops == before:
+            break
+        before = uops
+    return before
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The port masks of an instruction's µops: those that load for others, and others, the scarcest first.
+
+    `first`: the number of the first one in an iteration, which is there also where no port is needed.
+    """
+
+    first: int
+    slots: int
+    loads: tuple[int, ...]
+    others: tuple[int, ...]
+
+    @property
+    def masks(self) -> tuple[int, ...]:
+        return (*self.loads, *self.others) or (0,)
+
+
+def _plans(code: ExecutedCode, model: CoreModel, mapping: PortMapping) -> Iterator[_Plan]:
+    loading = ports_of_loads(mapping) or 0
+    first = 0
+    undescribed: list[str] = []
+    for place, row in enumerate(code.instructions):
+        scheme = row.scheme or ""
+        usage = mapping.usage.get(scheme)
+        if is_portless(row, model) or (usage is None and is_timed_nop(row, model)):
+            usage = ()
+        if usage is None:
+            undescribed.append(scheme)
+            continue
+        masks = sorted((mask for mask, count in usage for _ in range(count)), key=int.bit_count)
+        loads = tuple(mask for mask in masks if row.loads and not mask & ~loading)
+        slots = 0 if place in code.fused else mapping.slots_of(scheme) if scheme in mapping.usage else 1
+        plan = _Plan(first, slots, loads, tuple(mask for mask in masks if mask not in loads))
+        first += len(plan.masks)
+        yield plan
+    if undescribed:
+        raise UndescribedSchemeError(undescribed)
+
+
+class _Renamer:
+    """The registers and stores of a core between instructions."""
+
+    def __init__(self, code: ExecutedCode, model: CoreModel) -> None:
+        assert model.mapping is not None, "a core has ports"
+        self._model = model
+        self._instructions = code.instructions
+        self._registers: dict[str, Value] = {}
+        self._stores = StoreBuffer()
+        self._plans = [*_plans(code, model, model.mapping)]
+        self._uops = sum(len(plan.masks) for plan in self._plans)
+        self._iteration = 0
+
+    def iteration(self) -> list[SimulatedUop]:
+        """Execute the code once more; returns its µops."""
+        uops: list[SimulatedUop] = []
+        for place, (row, plan) in enumerate(zip(self._instructions, self._plans, strict=True)):
+            uops += self._execute(place, row, plan)
+        self._iteration += 1
+        return uops
+
+    def _execute(self, place: int, row: InstructionAccesses, plan: _Plan) -> Iterator[SimulatedUop]:
+        first = self._iteration * self._uops + plan.first
+        forwarded = join(*self._forwarded(row))
+        execution = _Execution(row, plan, first, [*self._sources(row)], forwarded)
+        for write, value in [(write, execution.result(write)) for write in row.writes]:
+            if write.memory is None:
+                self._registers[write.location] = value
+            else:
+                self._stores.store(write.memory, self._iteration, value, vector=row.vector)
+        for number, mask in enumerate(plan.masks):
+            waits = self._waits(execution.needs(is_load=number < len(plan.loads))) if mask else ()
+            slots = 0 if number else plan.slots
+            yield SimulatedUop(mask, place, slots, execution.latency, waits=waits)
+
+    def _waits(self, value: Value) -> tuple[Wait, ...]:
+        longest: dict[tuple[int, int], int] = {}
+        for uop, cycles in value:
+            iteration, place = divmod(uop, self._uops)
+            key = place, self._iteration - iteration
+            longest[key] = max(longest.get(key, 1), round(cycles))
+        return tuple(Wait(place, ago, cycles) for (place, ago), cycles in sorted(longest.items()))
+
+    def _sources(self, row: InstructionAccesses) -> Iterator[_Source]:
+        """The registers that an instruction waits for."""
+        scheme = row.scheme or ""
+        latencies = self._model.latencies_of(row)
+        is_free = row.same_register and scheme in self._model.free
+        waited = self._model.false_dependences.get(scheme, {})
+        for read in row.reads:
+            if read.memory is not None or (is_free and read.location.startswith(_REGISTERS)):
+                continue
+            delays = {
+                write.operand: latencies.get(
+                    (read.operand, write.operand), self._usual_latency(row, read.operand, write)
+                )
+                for write in row.writes
+            }
+            yield _Source(read.operand, self._registers.get(read.location, ()), delays)
+        for write in row.writes:
+            if write.memory is None and write.operand in waited:
+                value = self._registers.get(write.location, ())
+                yield _Source(write.operand, value, dict.fromkeys(waited, waited[write.operand]))
+
+    def _usual_latency(self, row: InstructionAccesses, source: str, write: OperandAccess) -> float:
+        """The cycles between operands of which the model has no latency, as where it predicts."""
+        scheme = row.scheme or ""
+        if scheme in self._model.moves:
+            return 0.0
+        if row.loads and source.endswith(IN_ADDRESS) and write.operand != _WRITTEN_BASE:
+            return self._model.memory.load + (0.0 if scheme.startswith(MOVES) else UNKNOWN_LATENCY)
+        is_stored = write.memory is not None and not row.loads and not source.endswith(IN_ADDRESS)
+        return 0.0 if is_stored else UNKNOWN_LATENCY
+
+    def _forwarded(self, row: InstructionAccesses) -> Iterator[Value]:
+        """What an instruction loads from earlier stores instead of the cache."""
+        memory = self._model.memory
+        for read in row.reads:
+            if read.memory is None:
+                continue
+            place, stores, is_whole = self._stores.load(read.memory, self._iteration)
+            for store in stores:
+                vector = row.vector or store.vector
+                cycles = memory.between(store.place, place, vector=vector) if is_whole else memory.failed
+                yield later(store.value, cycles)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A register that an instruction reads: its value, and the cycles from it to each destination."""
+
+    operand: str
+    value: Value
+    delays: Mapping[str, float | None]
+
+    @property
+    def is_in_address(self) -> bool:
+        return self.operand.endswith(IN_ADDRESS)
+
+
+class _Execution:
+    """One execution of an instruction. `latency`: cycles until its last result returns."""
+
+    def __init__(
+        self, row: InstructionAccesses, plan: _Plan, first: int, sources: Sequence[_Source], forwarded: Value
+    ) -> None:
+        self.latency = 1
+        self._row = row
+        self._sources = sources
+        self._forwarded = forwarded
+        self._loading = first if plan.loads else None
+        self._computing = first + len(plan.loads) if plan.others else None
+        everything = join(*(source.value for source in sources))
+        addresses = join(*(source.value for source in sources if source.is_in_address))
+        self._needs: dict[bool, Value] = {
+            True: addresses,
+            False: addresses if row.loads else everything if row.in_memory or not row.writes else (),
+        }
+
+    def needs(self, *, is_load: bool) -> Value:
+        """What the µops that load for others, or the others, wait for."""
+        return self._needs[is_load]
+
+    def result(self, write: OperandAccess) -> Value:
+        """The value of a destination; what its µops wait for is noted."""
+        loads = self._row.loads and write.operand != _WRITTEN_BASE
+        delayed = [
+            (source, cycles)
+            for source in self._sources
+            if (cycles := source.delays.get(write.operand)) is not None
+        ]
+        addresses = [pair for pair in delayed if pair[0].is_in_address]
+        plain = [pair for pair in delayed if not pair[0].is_in_address]
+        stores = write.memory is not None and not self._row.loads
+        if stores or (self._loading is None and self._computing is None):
+            return join(*(later(source.value, cycles) for source, cycles in delayed), self._forwarded)
+        if not loads or self._loading is None:
+            result = self._issued(is_load=self._computing is None, sources=delayed)
+            return join(result, self._forwarded) if loads else result
+        if self._computing is None or not (plain or write.memory):
+            loaded = self._issued(is_load=True, sources=addresses)
+            late = (later(source.value, cycles) for source, cycles in plain)
+            return join(loaded, self._forwarded, *late)
+        own = min((cycles for _, cycles in plain), default=UNKNOWN_LATENCY)
+        loaded = self._issued(is_load=True, sources=addresses, earlier=own)
+        self._needs[False] = join(self._needs[False], loaded, self._forwarded)
+        return self._issued(is_load=False, sources=plain)
+
+    def _issued(
+        self, *, is_load: bool, sources: Sequence[tuple[_Source, float]], earlier: float = 0.0
+    ) -> Value:
+        """The result of µops that issue with the source of the least latency, so many cycles `earlier`."""
+        least = min((cycles for _, cycles in sources), default=UNKNOWN_LATENCY + earlier)
+        waited = (later(source.value, cycles - least) for source, cycles in sources)
+        self._needs[is_load] = join(self._needs[is_load], *waited)
+        cycles = max(least - earlier, 1.0)
+        self.latency = min(max(self.latency, round(cycles)), MAX_LATENCY)
+        leader = self._loading if is_load else self._computing
+        assert leader is not None, "what issues has a µop"
+        return ((leader, cycles),)

@@ -9,6 +9,7 @@ from enum import StrEnum
 from inference.formats import (
     exegesis_reading,
     experiment_csv,
+    insn_bench_tables,
     instlat_dumps,
     mapping_json,
     osaca_reading,
@@ -189,6 +190,21 @@ FORMATS = (
         FileContent.LATENCIES,
         instlat_dumps.SIGNATURE,
         instlat_dumps.read_instlat_latency,
+    ),
+    Format(
+        "insn-bench-throughputs",
+        "throughputs of insn_bench_aarch64 (Markdown)",
+        FileContent.EXPERIMENTS,
+        insn_bench_tables.SIGNATURE,
+        insn_bench_tables.read_insn_bench_throughput,
+        insn_bench_tables.reads_throughputs,
+    ),
+    Format(
+        "insn-bench-latencies",
+        "latencies of insn_bench_aarch64 (Markdown)",
+        FileContent.LATENCIES,
+        insn_bench_tables.SIGNATURE,
+        insn_bench_tables.read_insn_bench_latency,
     ),
     Format(
         "experiment-csv",

@@ -40,6 +40,86 @@ LLDB = """a.out`f:
     0x401129 <+3>: decl   %ecx
     0x40112b <+5>: jne    0x401126                  ; <+0>
 """
+LLDB_AT_REST = """(lldb) disassemble -n f
+a.out`f:
+a.out[0x401126] <+0>: addq   %rbx, %rax
+a.out[0x401129] <+3>: decl   %ecx
+a.out[0x40112b] <+5>: jne    0x401126                  ; <+0> at a.c:4
+"""
+WINDBG = """a!f [C:\\a.c @ 4]:
+00007ff7`3b8b1000 4801d8          add     rax,rbx
+00007ff7`3b8b1003 ffc9            dec     ecx
+00007ff7`3b8b1005 75f9            jne     a!f (00007ff7`3b8b1000)
+"""
+X64DBG = """00007FF73B8B1000 | 48:01D8                  | add rax,rbx                     | sum
+00007FF73B8B1003 | FFC9                     | dec ecx                         |
+00007FF73B8B1005 | 75 F9                    | jne a.7FF73B8B1000              |
+"""
+GHIDRA = """                             LAB_00401126                                    XREF[1]:     0040112b(j)
+        00401126 48 01           ADD        RAX,RBX
+                 d8
+        00401129 ff c9           DEC        ECX
+        0040112b 75 f9           JNZ        LAB_00401126
+"""
+DUMPBIN = """f:
+  0000000140001000: 48 01              add         rax,rbx
+                    D8
+  0000000140001003: FF C9              dec         ecx
+  0000000140001005: 75 F9              jne         0000000140001000
+
+  Summary
+        1000 .text
+"""
+IDA_WITH_BYTES = """.text:0000000000401126                         f               proc near               ; CODE XREF: main+4
+.text:0000000000401126
+.text:0000000000401126                         loc_401126:                             ; CODE XREF: f+5
+.text:0000000000401126 48 01+                                  add     rax, rbx        ; sum
+.text:0000000000401126 D8
+.text:0000000000401129 FF C9                                   dec     ecx
+.text:000000000040112B 75 F9                                   jnz     short loc_401126
+.text:000000000040112B                         f               endp
+"""
+RADARE2 = """            ; CODE XREF from main @ 0x401140(x)
+┌ 9: int f (int64_t arg1, int64_t arg2);
+│       ┌─> 0x00401126      4801.          add rax, rbx                ; arg2
+│       ╎   0x00401129      ffc9           dec ecx
+└       └─< 0x0040112b      75f9           jne 0x401126
+"""
+RIZIN = """╭ f(int64_t arg1, int64_t arg2);
+│       ╭─> 0x00401126      add   rax, rbx                            ; arg2
+│       ╎   0x00401129      dec   ecx
+╰       ╰─< 0x0040112b      jne   0x401126
+"""
+PREFIXED = """0000000000401126 <f> add    %rbx,%rax
+0000000000401129 <f+0x3> dec    %ecx
+000000000040112b <f+0x5> jne    0000000000401126 <f>
+"""
+PWNDBG = """ ► 0x401126 <main+6>       add    rax, rbx
+   0x401129 <main+9>       dec    ecx
+   0x40112b <main+11>    ✔ jne    main+6                      <main+6>
+"""
+STUDIO = """    12: s += n;
+00007FF73B8B1000  add         rax,rbx
+00007FF73B8B1003  dec         ecx
+00007FF73B8B1005  jne         f+0h (07FF73B8B1000h)
+"""
+TRACE = """  a 12 [000] 1.5:       401126 f+0x0 (/tmp/a) insn: 48 01 d8
+  a 12 [000] 1.5:       401129 f+0x3 (/tmp/a) insn: ff c9
+  a 12 [000] 1.5:       40112b f+0x5 (/tmp/a) insn: 75 f9		# PRED 3 cycles
+"""
+PERIODS = """ Period      |\tSource code & Disassembly of a for cycles (9 samples, percent: local period)
+             : 5    0000000000401126 <f>:
+        1200 :   401126:   add    %rbx,%rax
+           0 :   401129:   dec    %ecx
+           7 :   40112b:   jne    401126 <f>
+"""
+SHARES_IN_A_COLUMN = """Percent
+            0000000000401126 <f>:
+         0:   add    %rbx,%rax
+ 98.70        dec    %ecx
+  1.30      ↑ jne    0
+            ← ret
+"""
 VISUAL = (
     "  401126:\t/-> 48 01 d8             \tadd    %rbx,%rax\n"
     "  401129:\t|   ff c9                \tdec    %ecx\n"
@@ -56,7 +136,13 @@ LONG_NAME = (
 
 
 @pytest.mark.parametrize(
-    "text", [JMH, LUAJIT, PERF_WITHOUT_ADDRESSES, LLDB, VISUAL, IDA, LONG_NAME], ids=lambda text: text[:9]
+    "text",
+    [
+        *(JMH, LUAJIT, PERF_WITHOUT_ADDRESSES, LLDB, LLDB_AT_REST, VISUAL, IDA, LONG_NAME, WINDBG, X64DBG),
+        *(GHIDRA, DUMPBIN, IDA_WITH_BYTES, RADARE2, RIZIN, PREFIXED, PWNDBG, STUDIO, TRACE, PERIODS),
+        SHARES_IN_A_COLUMN,
+    ],
+    ids=lambda text: text[:14],
 )
 def test_the_loop_of_a_listing_has_all_its_instructions(text: str):
     found = read(text, 9)
@@ -125,7 +211,6 @@ LISTED = "  401126:\t48 01 d8\tadd    %rbx,%rax\n{}\n  401129:\tff c9\tdec    %e
         "lock",
         ".byte 0x90",
         "frob %rax, %rbx",
-        "00007ff7`3b8b1000 4801d8          add     rax,rbx",
         "  main.go:5  0x45d2a0  4839c8  CMPQ CX, RAX",
         "\x1b\u200a[31m 401128: nop",
     ],

@@ -25,6 +25,10 @@ _XED_SHORT = re.compile(r"SHORT:\s+(?P<text>\S.*)")
 _LOCAL_TARGET = re.compile(
     r"\s(?:j\w+|call|loop\w*)[ \t]+(\d+)[bf][ \t]*(?:[#;]|//|$)", re.IGNORECASE | re.MULTILINE
 )
+_COLUMN_OF_ADDRESSES = re.compile(r"^[ \t]*[0-9a-f]{8,16}[ \t]+[^<\s]", re.IGNORECASE | re.MULTILINE)
+_NUMBERED_SOURCE = re.compile(r"[ \t]{0,9}\d{1,6}:[ \t]+(?![0-9a-f]{2} )(.*)", re.IGNORECASE)
+"""`    12: s += n;` of Microsoft's debuggers, among addresses without colons."""
+
 _WIDE = re.compile(r"[ \t]{40,}")
 _MAX_CODE_BYTES = 15  # of an instruction
 _MAX_LINE_LENGTH = 1000  # characters of a line that are looked at
@@ -39,7 +43,7 @@ def listing_of(
     """
     text = "\n".join(line for _, line in lines)
     is_perf = bool(_PERF_MARK.search(text))
-    rows = _Rows(language, is_perf=is_perf, is_xed=bool(_XED_SHORT.search(text)))
+    rows = _Rows(language, text, is_perf=is_perf)
     parse = rows.parse_plain if not is_perf and text.isascii() and not _SHARE.search(text) else rows.parse
     for number, raw in lines:
         line = _WIDE.sub(" ", raw)
@@ -50,7 +54,8 @@ def listing_of(
     if not coded or rows.unlisted >= coded or _addresses_are_labels(entries, text):
         return None
     kinds, dropped = language.classify(rows.other_lines, is_foreign)
-    kinds.update({"directive": rows.empty} if rows.empty else {})
+    kinds.update({"directive": rows.empty, "heading or source line": len(rows.source_lines)})
+    kinds = +kinds
     bare = [entry for entry in entries if entry.text and entry.address is None]
     if 0 < len(bare) < coded:  # else only targets of jumps have addresses
         entries = [entry for entry in entries if not entry.text or entry.address is not None]
@@ -59,7 +64,8 @@ def listing_of(
     if "latency" in text.lower():
         entries, notes = _with_latencies(entries, lines)
     lost = {line.line for line in dropped}
-    source = [(number, _without_share(line) if is_perf else line) for number, line in rows.other_lines]
+    others = sorted((*rows.other_lines, *rows.source_lines))
+    source = [(number, _without_share(line) if is_perf else line) for number, line in others]
     entries = _with_source(entries, [row for row in source if row[0] not in lost])
     return Listing(entries, kinds, dropped, notes)
 
@@ -70,11 +76,13 @@ class _Rows:
     `unlisted`: number of other lines that begin like instructions; `empty`: of addresses without code.
     """
 
-    def __init__(self, language: LineLanguage, *, is_perf: bool, is_xed: bool) -> None:
+    def __init__(self, language: LineLanguage, text: str, *, is_perf: bool) -> None:
         self.entries: list[ListedLine] = []
         self.other_lines: list[tuple[int, str]] = []
         self.unlisted = self.empty = 0
-        self._language, self._is_perf, self._is_xed = language, is_perf, is_xed
+        self.source_lines: list[tuple[int, str]] = []
+        self._language, self._is_perf, self._is_xed = language, is_perf, bool(_XED_SHORT.search(text))
+        self._has_columns = bool(_COLUMN_OF_ADDRESSES.search(text))
         self._input = b""  # of xed, on a line before its instruction
 
     def parse(self, number: int, line: str) -> ListedLine | None:
@@ -90,6 +98,8 @@ class _Rows:
             address = (previous.address or 0) + len(previous.code)
             self.entries.append(ListedLine(number, address, self._input, short["text"]))
             self._input = b""
+        elif self._has_columns and self._is_numbered_source(line):
+            self.source_lines.append((number, line))
         elif (entry := parse(number, line)) is None:
             self._add_other(number, line, previous)
         elif entry.is_empty:
@@ -98,6 +108,10 @@ class _Rows:
             self.entries[-1] = replace(previous, code=previous.code + entry.code, is_cut=False)
         else:
             self.entries.append(entry)
+
+    def _is_numbered_source(self, line: str) -> bool:
+        source = _NUMBERED_SOURCE.fullmatch(line)
+        return source is not None and not self._language.begins_instruction(source[1])
 
     def _add_other(self, number: int, line: str, previous: ListedLine) -> None:
         """A line without address: the rest of long code, the input of xed, or none of the listing."""

@@ -19,8 +19,8 @@ _BLANKS = dict.fromkeys([0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0
 _INVISIBLE = dict.fromkeys([0xAD, 0x200B, 0x2060, 0xFEFF])
 _SPELLINGS = {**_BLANKS, **_INVISIBLE, 0x2026: "..."}
 
-_DRAWING_CHARACTERS = "←-⇿─-◿➔-➾⟰-⟿⤀-⥿⬀-⬑"
-"""Arrows, frames, blocks and triangles, as a class of characters."""
+_DRAWING_CHARACTERS = "←-⇿─-◿✓-✘➔-➾⟰-⟿⤀-⥿⬀-⬑"
+"""Arrows, frames, blocks, triangles and ticks, as a class of characters."""
 
 _DRAWING = re.compile(rf"[{_DRAWING_CHARACTERS}]+(?:(?<=[─═╌┄┈])[<>])?")
 """Arrows and frames, including the head of radare2's arrows behind their line: `┌─>`."""

@@ -2,85 +2,151 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from iced_x86 import Decoder
-
-from inference.isa.code.block import BlockError, dropped_line, line_numbers
+from inference.isa.code.block import BlockError, DroppedLine, dropped_line, line_numbers
 from inference.isa.code.listings import ListedLine, Listing
 from inference.isa.code.pieces import AssemblyProgram, ProgramInstruction
-from inference.isa.code.source import refuse_control_characters
-from inference.isa.x86.assembly.layout import (
-    NEAR,
-    SHORT,
-    Statement,
-    StatementContent,
-    content_of,
-    lay_out,
-    place_at,
-)
+from inference.isa.x86.assembly.layout import Statement, StatementContent, content_of, lay_out
+from inference.isa.x86.assembly.listed_instructions import ListingReader, statement_of, without_comment
 from inference.isa.x86.assembly.markers import split_regions
 from inference.isa.x86.assembly.prefixes import is_prefix
 from inference.isa.x86.assembly.statements import read_statement, visible_syntax
-from inference.isa.x86.assembly.text import MAX_DISTINCT
-
-_COMMENT = re.compile(r"\s(?:#|;|//|->)|(?<=[\])\w])#")
-"""A comment, or LuaJIT's name of a target: `jle 0x0bcbffcf ->LOOP`."""
 
 _NEVER_FALLS_THROUGH = ("jump", "end")
-_HEX = re.compile(r"(?:0x)?([0-9a-f]+)h?", re.IGNORECASE)
-_NO_CODE = ("(bad)", ".byte", "...", ".long", ".word", ".short")
 _MAX_CODE_BYTES = 15  # of an x86 instruction
-_WORD = 16
-"""Bits of a jump's distance with an operand-size prefix."""
+_ADDRESSES = 1 << 64
+"""Of a part of a listing: each has a range of its own, as parts may repeat addresses."""
 
 
 def program_of_listing(listing: Listing) -> AssemblyProgram:
     """The program of a listing. Raises `BlockError` with the line."""
-    lines = listing.lines
-    skipped, dropped = Counter(listing.skipped), list(listing.dropped)
-    if any(row.text and row.address is None for row in lines):
-        instructions = lay_out(_statements(lines), ())
-        return AssemblyProgram(instructions, skipped, dropped=tuple(dropped), notes=tuple(listing.notes))
-    reader = _ListingReader(lines)
-    decoded: list[ProgramInstruction] = []
-    labels: list[str] = []
-    gaps: list[int] = []  # lines of the instructions before them
-    is_entry = is_data = False
-    end = 0
-    for row, length in _with_lengths(_with_prefixes_joined(lines)):
-        if row.address is None or not (row.text or row.code):
-            labels.append(row.label)
-            is_entry = is_entry or row.address is not None
-            continue
-        try:
-            instruction = reader.instruction(row, length, tuple(labels), is_entry=is_entry)
-        except BlockError as error:
-            raise error.at(row.number) from None
-        if instruction is not None:
-            if decoded and row.address != end and not (is_data or labels or is_entry):
-                gaps.append(decoded[-1].line)
-            step = instruction.step
-            end = row.address + len(step.code)
-            is_data = step.flow in _NEVER_FALLS_THROUGH
-            decoded.append(instruction)
-        elif is_data:
-            skipped["data"] += 1
+    result = _Result(Counter(listing.skipped), list(listing.dropped))
+    is_bare = any(row.text and row.address is None for row in listing.lines)
+    lines = listing.lines if is_bare else _with_prefixes_joined(listing.lines)
+    syntax = next(filter(None, (visible_syntax(line.text) for line in lines if line.text)), "intel")
+    reader = ListingReader(syntax)
+    instructions: list[ProgramInstruction] = []
+    for number, part in enumerate(_parts(lines, result.skipped)):
+        if is_bare:
+            part_instructions = lay_out([_statement(place, syntax) for place in part], ())
         else:
-            dropped.append(dropped_line(row.number, row.text or row.code.hex(" "), "is no instruction"))
+            part_instructions = tuple(_instructions(part, reader, result))
+        instructions += (_moved(instruction, number * _ADDRESSES) for instruction in part_instructions)
+    notes = [
+        note.format(line_numbers(numbers))
+        for note, numbers in (
+            ("the addresses have a gap after {}: a block ends there", result.gaps),
+            ("the target of the jump in {} is not in the listing", reader.unresolved_jumps),
+            ("the text in {} is another instruction than its bytes: the bytes count", reader.contradictions),
+            ("the text in {} has other code than its addresses leave room for", reader.misfits),
+        )
+        if numbers
+    ]
+    kept, regions = split_regions(instructions)
+    dropped = sorted(result.dropped, key=lambda line: line.line)
+    return AssemblyProgram(kept, result.skipped, (), regions, tuple(dropped), (*listing.notes, *notes))
+
+
+@dataclass
+class _Result:
+    """What is read of a listing besides its instructions; `gaps`: lines of the instructions before them."""
+
+    skipped: Counter[str]
+    dropped: list[DroppedLine]
+    gaps: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A line with code and what stands before it; `is_entry`: a function begins there."""
+
+    line: ListedLine
+    labels: tuple[str, ...] = ()
+    is_entry: bool = False
+
+
+def _parts(lines: Sequence[ListedLine], skipped: Counter[str]) -> Iterator[list[_Place]]:
+    """The lines with code, in parts in which each address occurs once, in the order of the addresses.
+
+    A part ends where a function begins at a lower address or an address is repeated with other code, as where
+    the sections or files of a text begin at 0 each. The same code at the same address, as when a debugger
+    shows it twice, is counted as skipped.
+    """
+    part: dict[int | str, _Place] = {}
+    labels: list[str] = []
+    is_entry, highest = False, -1
+    for line in lines:
+        if not (line.text or line.code):
+            labels.append(line.label)
+            is_entry = is_entry or line.address is not None
+            continue
+        place = _Place(line, tuple(labels), is_entry)
+        address = line.address
+        key = f"line {line.number}" if address is None else address
+        same = part.get(key)
+        is_lower = is_entry and address is not None and address <= highest
+        if same is not None and not is_lower and (same.line.code, same.line.text) == (line.code, line.text):
+            skipped["repeated instruction"] += 1
+            part[key] = replace(same, line=_with_count(same.line, line.count))
+        else:
+            if is_lower or same is not None:
+                yield _in_order(part)
+                part, highest = {}, -1
+            part[key] = place
+            highest = max(highest, -1 if address is None else address)
         labels, is_entry = [], False
-    dropped.sort(key=lambda line: line.line)
-    notes = list(listing.notes)
-    if gaps:
-        notes.append(f"the addresses have a gap after {line_numbers(gaps)}: a block ends there")
-    if unresolved := reader.unresolved_jumps:
-        notes.append(f"the target of the jump in {line_numbers(unresolved)} is not in the listing")
-    instructions, regions = split_regions(decoded)
-    return AssemblyProgram(instructions, skipped, (), regions, tuple(dropped), tuple(notes))
+    yield _in_order(part)
+
+
+def _with_count(line: ListedLine, count: float | None) -> ListedLine:
+    return line if count is None else replace(line, count=max(line.count or 0.0, count))
+
+
+def _in_order(part: Mapping[int | str, _Place]) -> list[_Place]:
+    places = list(part.values())
+    if all(place.line.address is not None for place in places):
+        places.sort(key=lambda place: place.line.address or 0)
+    return places
+
+
+def _moved(instruction: ProgramInstruction, distance: int) -> ProgramInstruction:
+    step = instruction.step
+    if distance:
+        target = None if step.target is None else step.target + distance
+        instruction.step = step._replace(address=step.address + distance, target=target)
+    return instruction
+
+
+def _instructions(
+    part: Sequence[_Place], reader: ListingReader, result: _Result
+) -> Iterator[ProgramInstruction]:
+    """The instructions of a part with addresses. Raises `BlockError` with the line."""
+    places: dict[str, int] = {}
+    for place in part:
+        if place.line.address is not None:
+            places.update((label, place.line.address) for label in place.labels if label not in places)
+    is_data, end, previous = False, 0, 0
+    for place, length in zip(part, _lengths(part), strict=True):
+        line = place.line
+        try:
+            instruction = reader.instruction(line, length, place.labels, places, is_entry=place.is_entry)
+        except BlockError as error:
+            raise error.at(line.number) from None
+        if instruction is not None:
+            if previous and line.address != end and not (is_data or place.labels or place.is_entry):
+                result.gaps.append(previous)
+            step = instruction.step
+            end, previous = step.address + len(step.code), line.number
+            is_data = step.flow in _NEVER_FALLS_THROUGH
+            yield instruction
+        elif is_data:
+            result.skipped["data"] += 1
+        else:
+            text = line.text or line.code.hex(" ")
+            result.dropped.append(dropped_line(line.number, text, "is no instruction"))
 
 
 def _with_prefixes_joined(lines: Sequence[ListedLine]) -> list[ListedLine]:
@@ -116,162 +182,25 @@ def _end_of(prefixes: ListedLine) -> int | None:
     return prefixes.address + (len(prefixes.code) or len(prefixes.text.split()))
 
 
-def _with_lengths(lines: Sequence[ListedLine]) -> list[tuple[ListedLine, int | None]]:
-    """Each line with the number of bytes to the next address; None where unknown or too large."""
-    lengths: list[tuple[ListedLine, int | None]] = []
-    following: int | None = None
-    for line in reversed(lines):
-        if line.address is None:
-            lengths.append((line, None))
-            continue
-        length = None if following is None else following - line.address
-        lengths.append((line, length if length is not None and 0 < length <= _MAX_CODE_BYTES else None))
-        following = line.address
-    return lengths[::-1]
+def _lengths(part: Sequence[_Place]) -> list[int | None]:
+    """The number of bytes to the next address of each line; None where unknown or too large."""
+    addresses = [place.line.address for place in part]
+    lengths: list[int | None] = []
+    for address, following in zip(addresses, [*addresses[1:], None], strict=True):
+        length = None if address is None or following is None else following - address
+        lengths.append(length if length is not None and 0 < length <= _MAX_CODE_BYTES else None)
+    return lengths
 
 
-class _ListingReader:
-    """Reads instructions of a listing, equal ones once.
-
-    `unresolved_jumps`: lines of jumps with unknown targets.
-    """
-
-    def __init__(self, lines: Sequence[ListedLine]) -> None:
-        self.unresolved_jumps: list[int] = []
-        self._contents: dict[tuple[str, int | None], StatementContent] = {}
-        self._lines = lines
-
-    @cached_property
-    def _label_addresses(self) -> dict[str, int]:
-        addresses: dict[str, int] = {}
-        labels: list[str] = []
-        for line in self._lines:
-            if line.label:
-                labels.append(line.label)
-            if line.address is not None and labels:
-                addresses.update((label, line.address) for label in labels if label not in addresses)
-                labels = []
-        return addresses
-
-    @cached_property
-    def _syntax(self) -> str:
-        """The syntax of the first instruction that shows one."""
-        return next(filter(None, (visible_syntax(line.text) for line in self._lines if line.text)), "intel")
-
-    def instruction(
-        self, line: ListedLine, length: int | None, labels: tuple[str, ...], *, is_entry: bool
-    ) -> ProgramInstruction | None:
-        """The instruction of a line, None where the listing contains data. Raises `BlockError`."""
-        assert line.address is not None
-        if line.code:
-            if not _is_instruction(line):
-                return None
-            statement = _statement(line, labels, StatementContent(line.code))
-            return place_at(statement, line.code, line.address, None, is_entry=is_entry)
-        text = _without_comment(line.text)
-        if "(bad)" in text or text.startswith(_NO_CODE):
-            return None
-        content = self._content(text, length)
-        statement = _statement(line, labels, content)
-        if content.jump is None:
-            return place_at(statement, content.code, line.address, None, is_entry=is_entry)
-        target = _address_of(statement, self._label_addresses)
-        if target is None:
-            self.unresolved_jumps.append(line.number)
-        code = _jump_at(statement, line.address, target, length)
-        return place_at(statement, code, line.address, target, is_entry=is_entry)
-
-    def _content(self, text: str, length: int | None) -> StatementContent:
-        if (text, length) not in self._contents:
-            if len(self._contents) >= MAX_DISTINCT:
-                raise BlockError(
-                    f"a listing without bytes has at most {MAX_DISTINCT:,} different instructions: "
-                    "paste less of it"
-                )
-            refuse_control_characters(text)
-            self._contents[text, length] = content_of(
-                read_statement(text, visible_syntax(text) or self._syntax, {}), length
-            )
-        return self._contents[text, length]
-
-
-def _is_instruction(line: ListedLine) -> bool:
-    """Whether the bytes are one instruction; False where the listing says so. Raises `BlockError`."""
-    decoded = Decoder(64, line.code).decode()
-    if not decoded.is_invalid and decoded.len == len(line.code):
-        return True
-    if "(bad)" in line.text or line.text.startswith(_NO_CODE) or not line.text:
-        return False
-    raise BlockError(f"the bytes {line.code.hex(' ')} are not one instruction of x86-64")
-
-
-def _without_comment(text: str) -> str:
-    comment = _COMMENT.search(text)
-    return (text if comment is None else text[: comment.start()]).strip()
-
-
-def _address_of(statement: Statement, places: Mapping[str, int]) -> int | None:
-    target = statement.target
-    if target.address is not None:
-        return target.address
-    if target.label in places:
-        return places[target.label] + target.offset
-    words = target.label.split(None, 1)  # what stands behind an address is about it
-    number = _HEX.fullmatch(words[0]) if words else None
-    return int(number[1], 16) if number else None
-
-
-def _jump_at(statement: Statement, address: int, target: int | None, length: int | None) -> bytes:
-    """The code of a jump: of this length if possible, else the shortest. Raises `BlockError`."""
-    encodings = []
-    for bits in (SHORT, NEAR, _WORD):
-        size = len(statement.jump_code(0, bits) or b"")
-        distance = 0 if target is None else _signed(target - address - size)
-        if size and -(2 ** (bits - 1)) <= distance < 2 ** (bits - 1):
-            encodings.append(statement.jump_code(distance, bits) or b"")
-    if not encodings:
-        raise BlockError(f"{statement.text[:60]} does not lead to an address")
-    return next((code for code in encodings if len(code) == length), encodings[0])
-
-
-def _signed(distance: int) -> int:
-    """The distance modulo 2^64, from −2^63."""
-    return (distance + 2**63) % 2**64 - 2**63
-
-
-def _statements(lines: Sequence[ListedLine]) -> list[Statement]:
-    """The statements of a listing in which only targets of jumps have addresses, as in `perf annotate`."""
-    statements: list[Statement] = []
-    labels: list[str] = []
-    for line in lines:
-        if line.address is not None:
-            labels.append(f"{line.address:x}")
-        if line.label:
-            labels.append(line.label)
-        if not line.text and not line.code:
-            continue
-        content = StatementContent(line.code)
-        if not line.code:
-            try:
-                text = _without_comment(line.text)
-                content = content_of(read_statement(text, visible_syntax(text) or "intel", {}))
-            except BlockError as error:
-                raise error.at(line.number) from None
-        statements.append(_statement(line, tuple(labels), content))
-        labels = []
-    return statements
-
-
-def _statement(line: ListedLine, labels: tuple[str, ...], content: StatementContent) -> Statement:
-    return Statement(
-        line.number,
-        0,
-        line.text,
-        labels,
-        content.code,
-        content.jump,
-        content.symbols,
-        count=line.count,
-        source=line.source,
-        latency=line.latency,
-    )
+def _statement(place: _Place, syntax: str) -> Statement:
+    """The statement of a line in which only targets of jumps have addresses, as in `perf annotate`."""
+    line = place.line
+    labels = place.labels if line.address is None else (*place.labels, f"{line.address:x}")
+    content = StatementContent(line.code)
+    if not line.code:
+        try:
+            text = without_comment(line.text)
+            content = content_of(read_statement(text, visible_syntax(text) or syntax, {}))
+        except BlockError as error:
+            raise error.at(line.number) from None
+    return statement_of(line, labels, content)

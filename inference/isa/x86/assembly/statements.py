@@ -43,7 +43,8 @@ _REMARK = re.compile(r"\s->\S*$")
 """LuaJIT's name of a target: `->LOOP`."""
 
 _PLACE = re.compile(
-    r"(?:0x)?(?P<address>[0-9a-f]+)?\s*<(?P<label>.*?)(?P<offset>[+-]0x[0-9a-f]+)?>", re.IGNORECASE
+    r"(?:(?:0x)?(?P<address>[0-9a-f]+)?\s*|\S+\s{2,})<(?P<label>.*?)(?P<offset>[+-](?:0x)?[0-9a-f]+)?>",
+    re.IGNORECASE,
 )
 _ATT = re.compile(r"(?:^|[\s,(*:{])%[a-z]|(?:^|[\s,])\$[\w.(-]", re.IGNORECASE)
 """What only AT&T syntax has: `%rax`, `$1`."""

@@ -1,0 +1,266 @@
+"""One line of a listing as an instruction: by its bytes where they are shown, else by its text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache, lru_cache
+from typing import NamedTuple
+
+from iced_x86 import Decoder, Instruction, OpKind, Register, RegisterExt
+
+from inference.isa.code.block import BlockError
+from inference.isa.code.listings import ListedLine
+from inference.isa.code.pieces import ProgramInstruction
+from inference.isa.code.source import refuse_control_characters
+from inference.isa.x86.assembly.layout import NEAR, SHORT, Statement, StatementContent, content_of, place_at
+from inference.isa.x86.assembly.mnemonics import att_readings, readings
+from inference.isa.x86.assembly.operands import MemoryOperand, WrittenInstruction, is_vector, registers
+from inference.isa.x86.assembly.prefixes import is_prefix
+from inference.isa.x86.assembly.statements import read_statement, visible_syntax
+from inference.isa.x86.assembly.text import MAX_DISTINCT
+from inference.isa.x86.forms import MNEMONICS
+from inference.isa.x86.iced_types import RegisterValue
+
+_COMMENT = re.compile(r"\s(?:#|;|//|->)|(?<=[\])\w])#")
+"""A comment, or LuaJIT's name of a target: `jle 0x0bcbffcf ->LOOP`."""
+
+_HEX = re.compile(r"(?:0x)?([0-9a-f]+)h?", re.IGNORECASE)
+_IN_PARENTHESES = re.compile(r".*\(\s*(?:0x)?([0-9a-f]{6,16})h?\s*\)", re.IGNORECASE)
+"""`f+20h (07FF73B8B1020h)` of Microsoft's debuggers."""
+
+_NO_CODE = ("(bad)", ".byte", "...", ".long", ".word", ".short")
+_WORD = 16
+"""Bits of a jump's distance with an operand-size prefix."""
+
+_REGISTER = re.compile(
+    r"\b(?:[re]?[abcd]x|[abcd][lh]|[re]?[sd]il?|[re]?[sb]pl?|r(?:8|9|1\d)[dwbl]?|[xyz]mm\d+)\b"
+)
+_IMPLIED = frozenset(
+    {*(Register.RAX, Register.RCX, Register.RDX, Register.RBX, Register.RSI, Register.RDI), Register.XMM0}
+)
+"""Registers that some programs print with instructions which imply them, and others do not."""
+
+_STRINGS = frozenset(
+    {
+        *(OpKind.MEMORY_SEG_SI, OpKind.MEMORY_SEG_ESI, OpKind.MEMORY_SEG_RSI, OpKind.MEMORY_SEG_DI),
+        *(OpKind.MEMORY_SEG_EDI, OpKind.MEMORY_SEG_RDI, OpKind.MEMORY_ESDI, OpKind.MEMORY_ESEDI),
+        OpKind.MEMORY_ESRDI,
+    }
+)
+_SYMBOL = re.compile(r"<[^<>]*>")
+_NO_OPERATION = frozenset({"nop", "xchg", "pause"})
+"""Names of 90 with prefixes."""
+
+
+class ListingReader:
+    """Reads instructions of a part of a listing, equal ones once.
+
+    Attributes:
+        unresolved_jumps: Lines of jumps with unknown targets.
+        contradictions: Lines whose text is another instruction than their bytes.
+        misfits: Lines whose text is not encoded in as many bytes as their addresses say.
+    """
+
+    def __init__(self, syntax: str) -> None:
+        self.unresolved_jumps: list[int] = []
+        self.contradictions: list[int] = []
+        self.misfits: list[int] = []
+        self._contents: dict[tuple[str, int | None], StatementContent] = {}
+        self._syntax = syntax
+
+    def instruction(
+        self,
+        line: ListedLine,
+        length: int | None,
+        labels: tuple[str, ...],
+        places: Mapping[str, int],
+        *,
+        is_entry: bool,
+    ) -> ProgramInstruction | None:
+        """The instruction of a line, None where the listing contains data. Raises `BlockError`.
+
+        Args:
+            line: With an address.
+            length: Bytes to the next address, None where unknown.
+            labels: Of its address.
+            places: Addresses of all labels.
+            is_entry: Whether a function begins with it.
+        """
+        assert line.address is not None
+        if line.code and not line.is_cut:
+            decoded = Decoder(64, line.code).decode()
+            if not _is_instruction(line, decoded):
+                return None
+            if not line.is_own_syntax and _contradicts(without_comment(line.text), decoded):
+                self.contradictions.append(line.number)
+            statement = statement_of(line, labels, StatementContent(line.code))
+            return place_at(statement, line.code, line.address, None, is_entry=is_entry)
+        text = without_comment(line.text)
+        if "(bad)" in text or text.startswith(_NO_CODE):
+            return None
+        content = self._content(line, text, length)
+        statement = statement_of(line, labels, content)
+        if content.jump is None:
+            return place_at(statement, content.code, line.address, None, is_entry=is_entry)
+        target = _address_of(statement, places)
+        if target is None:
+            self.unresolved_jumps.append(line.number)
+        code = _jump_at(statement, line.address, target, length)
+        return place_at(statement, code, line.address, target, is_entry=is_entry)
+
+    def _content(self, line: ListedLine, text: str, length: int | None) -> StatementContent:
+        if (content := self._contents.get((text, length))) is None:
+            if len(self._contents) >= MAX_DISTINCT:
+                raise BlockError(
+                    f"a listing without bytes has at most {MAX_DISTINCT:,} different instructions: "
+                    "paste less of it"
+                )
+            refuse_control_characters(text)
+            written = read_statement(text, visible_syntax(text) or self._syntax, {})
+            content = content_of(written, length)
+            if not _fits(content, length, line) and (nearby := _relative(written, line, length)):
+                return nearby
+            self._contents[text, length] = content
+        if not _fits(content, length, line):
+            if line.is_cut:
+                raise BlockError(
+                    f"the bytes of {text[:40]} begin with {line.code.hex(' ')}, but the text is "
+                    f"{content.code.hex(' ')}: print all bytes"
+                )
+            self.misfits.append(line.number)
+        return content
+
+
+def _fits(content: StatementContent, length: int | None, line: ListedLine) -> bool:
+    """Whether the code is of this length and begins with the bytes that the line shows."""
+    if content.jump is not None:
+        return True
+    beginning = line.code if line.is_cut else b""
+    return length in (None, len(content.code)) and content.code.startswith(beginning)
+
+
+def _relative(written: WrittenInstruction, line: ListedLine, length: int | None) -> StatementContent | None:
+    """The content with memory beside the instruction, of which some programs print the address alone."""
+    if length is None or line.address is None:
+        return None
+    end = line.address + length
+    operands = tuple(
+        replace(operand, base=Register.RIP, displacement=operand.displacement and operand.displacement - end)
+        if isinstance(operand, MemoryOperand) and not (operand.base or operand.index or operand.segment)
+        else operand
+        for operand in written.operands
+    )
+    try:
+        content = content_of(written._replace(operands=operands), length)
+    except BlockError:  # not so far
+        return None
+    return content if _fits(content, length, line) else None
+
+
+def statement_of(line: ListedLine, labels: tuple[str, ...], content: StatementContent) -> Statement:
+    return Statement(
+        line.number,
+        0,
+        line.text,
+        labels,
+        content.code,
+        content.jump,
+        content.symbols,
+        count=line.count,
+        source=line.source,
+        latency=line.latency,
+    )
+
+
+def without_comment(text: str) -> str:
+    comment = _COMMENT.search(text)
+    return (text if comment is None else text[: comment.start()]).strip()
+
+
+def _is_instruction(line: ListedLine, decoded: Instruction) -> bool:
+    """Whether the bytes are one instruction; False where the listing says so. Raises `BlockError`."""
+    if not decoded.is_invalid and decoded.len == len(line.code):
+        return True
+    if "(bad)" in line.text or line.text.startswith(_NO_CODE) or not line.text:
+        return False
+    raise BlockError(f"the bytes {line.code.hex(' ')} are not one instruction of x86-64")
+
+
+def _contradicts(text: str, decoded: Instruction) -> bool:
+    """Whether a text that it knows names another instruction than the bytes are, or other registers.
+
+    Operands are not compared further: programs print addresses, names and implied operands as they like.
+    """
+    words = _words_of(text)
+    if not words.mnemonics:
+        return False
+    mnemonic = MNEMONICS[decoded.mnemonic]
+    if mnemonic not in words.mnemonics:
+        return not (mnemonic in _NO_OPERATION and words.mnemonics & _NO_OPERATION)
+    kinds = [decoded.op_kind(number) for number in range(decoded.op_count)]
+    direct = {
+        _family(decoded.op_register(number)) for number, kind in enumerate(kinds) if kind == OpKind.REGISTER
+    }
+    addressed = {_family(decoded.memory_base), _family(decoded.memory_index)} - {Register.NONE}
+    if _STRINGS.intersection(kinds) or any(register > Register.ZMM31 for register in direct):
+        return False
+    return bool((words.registers - direct - addressed - _IMPLIED) or (direct - words.registers - _IMPLIED))
+
+
+class _Words(NamedTuple):
+    """What a text names: all mnemonics that its own may stand for, and registers by their families."""
+
+    mnemonics: frozenset[str]
+    registers: frozenset[RegisterValue]
+
+
+@lru_cache(maxsize=1 << 13)
+def _words_of(text: str) -> _Words:
+    words = text.lower().split(None, 6)
+    while words and is_prefix(words[0]):
+        words.pop(0)
+    if not words:
+        return _Words(frozenset(), frozenset())
+    name = words[0].partition(",")[0]
+    names = (reading.mnemonic for reading in (*readings(name), *att_readings(name)))
+    found = (registers().get(word) for word in _REGISTER.findall(_SYMBOL.sub("", " ".join(words[1:]))))
+    return _Words(frozenset(names), frozenset(_family(register) for register in found if register))
+
+
+@cache
+def _family(register: RegisterValue) -> RegisterValue:
+    """The register that contains a general-purpose one; others unchanged."""
+    return register if is_vector(register) else RegisterExt.full_register(register)
+
+
+def _address_of(statement: Statement, places: Mapping[str, int]) -> int | None:
+    target = statement.target
+    if target.address is not None:
+        return target.address
+    if target.label in places:
+        return places[target.label] + target.offset
+    if address := _IN_PARENTHESES.fullmatch(target.label):
+        return int(address[1], 16)
+    words = target.label.split(None, 1)  # what stands behind an address is about it
+    number = _HEX.fullmatch(words[0]) if words else None
+    return int(number[1], 16) if number else None
+
+
+def _jump_at(statement: Statement, address: int, target: int | None, length: int | None) -> bytes:
+    """The code of a jump: of this length if possible, else the shortest. Raises `BlockError`."""
+    encodings = []
+    for bits in (SHORT, NEAR, _WORD):
+        size = len(statement.jump_code(0, bits) or b"")
+        distance = 0 if target is None else _signed(target - address - size)
+        if size and -(2 ** (bits - 1)) <= distance < 2 ** (bits - 1):
+            encodings.append(statement.jump_code(distance, bits) or b"")
+    if not encodings:
+        raise BlockError(f"{statement.text[:60]} does not lead to an address")
+    return next((code for code in encodings if len(code) == length), encodings[0])
+
+
+def _signed(distance: int) -> int:
+    """The distance modulo 2^64, from −2^63."""
+    return (distance + 2**63) % 2**64 - 2**63

@@ -11,11 +11,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from inference.core.texts import count_of
+
 LISTED = 50
 """Doubts of each kind that are listed; further ones are only counted."""
 
 TOLERANCE = 0.1
 """Share by which numbers may be below a bound, or differ between rows, because of noise."""
+
+_IN_LINE = 3  # doubts of a kind that a log names
 
 _FACTOR = 0.12
 """Share by which a ratio may differ from 2: reciprocal throughputs of two tools differ by so much."""
@@ -58,8 +62,15 @@ class OddKind:
 
     def line(self) -> str:
         """The kind with its first rows, for a log."""
-        rows = ", ".join(f"{doubt.row} ({doubt.why})" for doubt in self.listed[:3])
-        return f"{self.count:,} rows {self.label}: {rows}{' …' if self.count > 3 else ''}"
+        first, whys = self.listed[:_IN_LINE], {doubt.why for doubt in self.listed}
+        one_why = f" ({whys.pop()})" if len(whys) == 1 else ""
+        rows = (
+            f"row {doubt.row}, {doubt.experiment}: {doubt.cycles:.4g}"
+            + ("" if one_why else f" ({doubt.why})")
+            for doubt in first
+        )
+        more = "; …" if self.count > len(first) else ""
+        return f"{count_of(self.count, 'row')} {self.label}{one_why}: {'; '.join(rows)}{more}"
 
 
 @dataclass

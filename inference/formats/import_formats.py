@@ -18,10 +18,11 @@ from typing import IO, Annotated, BinaryIO, TypeVar, cast
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from inference.core.metrics import Unit
-from inference.formats import experiment_csv, palmed_json, rejects_json, uops_info_xml
+from inference.formats import palmed_json, rejects_json, uops_info_xml
 from inference.formats.document import PART, Document
 from inference.formats.file_formats import FORMATS, Format, format_of
 from inference.formats.file_numbers import FileUnit
+from inference.formats.near_formats import advice, appearance
 from inference.formats.palmed_json import NAME_LIST, NameList, read_names
 from inference.formats.problems import ExchangeError, FileProblem, Problems
 from inference.formats.rejects_json import Rejects, read_rejects
@@ -116,9 +117,7 @@ def read(
     file_format = None if source is None else format_of(source)
     document = Document()
     if source is not None and file_format is None:
-        titles = ", ".join(candidate.title for candidate in FORMATS)
-        right = f"known are {titles}; a CSV has the header {experiment_csv.HEADER}"
-        problems.add("the format is not recognised", right)
+        problems.add(f"the format is not recognised: this is {appearance(source)}", advice(source))
     elif source is not None and file_format is not None:
         document = file_format.read(source)
     parsed = ParsedFile(

@@ -27,6 +27,16 @@ _ZIP = b"PK\x03\x04"
 _MAX_ENTRIES = 50_000  # of a zip archive
 _NAMES_LISTED = 3  # that an error names
 _NO_JSON = object()
+_BINARY = {
+    b"\x89PNG": "a PNG picture",
+    b"%PDF-": "a PDF document",
+    b"SQLite format 3": "an SQLite database",
+    b"PAR1": "a Parquet table",
+    b"\x93NUMPY": "a NumPy array",
+    b"\xd0\xcf\x11\xe0": "an Excel or Word file of before 2007",
+}
+"""Files that are no text, by their first bytes."""
+
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
 _TEXT = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)  # a JSON string, perhaps without its end
@@ -134,6 +144,8 @@ def _describe_archive(content: bytes) -> str:
         names = zipfile.ZipFile(archive).namelist()
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
         return "no readable directory"
+    if "xl/workbook.xml" in names:
+        return "the sheets of a workbook: save each as CSV"
     listed = ", ".join(excerpt(name) for name in names[:_NAMES_LISTED])
     more = ", …" if len(names) > _NAMES_LISTED else ""
     return f"{len(names):,} files: {listed}{more}" if names else "no file"
@@ -149,9 +161,11 @@ def _decode(content: bytes, problems: Problems) -> str | None:
     if content.startswith(_UTF16):
         problems.add("the file is encoded in UTF-16", "save it as UTF-8")
         return None
+    kind = next((kind for magic, kind in _BINARY.items() if content.startswith(magic)), "")
     if b"\0" in content:
         line = content.count(b"\n", 0, content.index(b"\0")) + 1
-        problems.add("a NUL byte: this is not a text file", "a CSV or JSON text is expected", row=line)
+        right = f"this is {kind}: export a CSV or JSON text" if kind else "a CSV or JSON text is expected"
+        problems.add("a NUL byte: this is not a text file", right, row=line)
         return None
     try:
         text = content.decode("utf-8-sig")
@@ -159,7 +173,7 @@ def _decode(content: bytes, problems: Problems) -> str | None:
         line = content.count(b"\n", 0, error.start) + 1
         problems.add(
             f"the byte {content[error.start]:#04x} is not UTF-8",
-            "save the file as UTF-8 (it may be in Latin-1 or not be a text at all)",
+            f"save the file as UTF-8 (it may be in Latin-1 or {kind or 'not be a text at all'})",
             row=line,
         )
         return None

@@ -16,6 +16,7 @@ from typing import Any
 from inference.formats.document import (
     CYCLES_RANGE,
     ENTRY_LIMIT,
+    NAME_LENGTH,
     Document,
     ExperimentEntry,
     LatencyEntry,
@@ -25,6 +26,7 @@ from inference.formats.document import (
     with_second_values,
 )
 from inference.formats.doubts import Doubts, difference
+from inference.formats.json_fields import printable_text
 from inference.formats.problems import FilePlace, excerpt
 from inference.formats.source import Signature, Source
 from inference.formats.yaml_documents import YamlObject, facts_of_part, named_schemes, operand_name, read_yaml
@@ -34,14 +36,25 @@ from inference.isa.scheme import Scheme
 _PARTS = THROUGHPUTS, LATENCIES = "throughputs", "latencies"
 SIGNATURE = Signature(patterns=(re.compile(r"^- +llvmName:", re.MULTILINE),), within=4096)
 _FLAGS = ("EFLAGS", "NZCV")
+_FOREIGN = 0.1  # share of LLVM's names that are known, up to which a file is of another instruction set
+_DIGITS = 4  # of an operand's number
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
     place: FilePlace
     opcode: str
-    scheme: Scheme
+    scheme: Scheme | None
     fields: YamlObject
+
+    @property
+    def text(self) -> str:
+        """The scheme, or, for a new instruction set, LLVM's name with the operands of the file."""
+        if self.scheme is not None:
+            return self.scheme.text
+        listed = self.fields.get("operands")
+        operands = (_operand_text(operand) for operand in (listed if isinstance(listed, list) else ()))
+        return f"{self.opcode} {', '.join(operands)}".strip()[:NAME_LENGTH]
 
 
 def reads_throughputs(source: Source) -> bool:
@@ -58,14 +71,14 @@ def read_winic_throughput(source: Source) -> Document:
         low, high = CYCLES_RANGE
         if least is None or not low <= least <= high:
             dropped[entry.opcode] = "it has no throughput"
-        elif (same := experiments.get(entry.scheme.text)) and same[0].column != entry.opcode:
-            measured = f"{entry.scheme.text} was measured as {same[0].column}"
+        elif (same := experiments.get(entry.text)) and same[0].column != entry.opcode:
+            measured = f"{entry.text} was measured as {same[0].column}"
             dropped[entry.opcode] = measured + difference(least, same[0].cycles)
         else:
             note = f"{least:g} to {most:g} cycles" if most is not None and most > least else ""
-            terms = ((entry.scheme.text, 1),)
+            terms = ((entry.text, 1),)
             row = ExperimentEntry(entry.place.row or 0, entry.opcode, terms, least, note=note)
-            experiments.setdefault(entry.scheme.text, []).append(row)
+            experiments.setdefault(entry.text, []).append(row)
     rows = kept_with_contradictions(chain.from_iterable(experiments.values()))
     return partial_document(source.problems, facts, dropped, experiments=rows)
 
@@ -80,21 +93,23 @@ def read_winic_latency(source: Source) -> Document:
         pairs, row = tuple(_pairs(entry)), entry.place.row or 0
         if not pairs:
             dropped[entry.opcode] = "it has no latency between operands that its scheme has"
-        elif (same := latencies.get(entry.scheme.text)) is None:
-            latencies[entry.scheme.text] = LatencyEntry(row, entry.opcode, entry.scheme.text, pairs)
+        elif (same := latencies.get(entry.text)) is None:
+            latencies[entry.text] = LatencyEntry(row, entry.opcode, entry.text, pairs)
         elif same.column == entry.opcode:
-            latencies[entry.scheme.text] = with_second_values(same, pairs, row, doubts)
+            latencies[entry.text] = with_second_values(same, pairs, row, doubts)
         else:
-            dropped[entry.opcode] = f"{entry.scheme.text} was measured as {same.column}"
+            dropped[entry.opcode] = f"{entry.text} was measured as {same.column}"
     return partial_document(
         source.problems, facts, dropped, latencies=latencies.values(), doubts=doubts.kinds()
     )
 
 
 def _entries(source: Source, dropped: dict[str, str], facts: dict[str, Any]) -> Iterator[_Entry]:
-    """Instructions with a scheme, shortest names first; adds the instruction set to `facts`.
+    """The instructions, shortest names first; adds the instruction set to `facts`.
 
-    Others are added to `dropped`. The shortest of LLVM's names of a scheme is the plain encoding.
+    Those whose opcode no scheme has come with the file's own operands, for a new instruction set. Those whose
+    opcode several schemes have are added to `dropped`. The shortest of LLVM's names of a scheme is the plain
+    encoding.
     """
     documents = read_yaml(source.text, source.problems)
     read = [entry for document in documents for entry in _listed(document.value, source)]
@@ -105,11 +120,15 @@ def _entries(source: Source, dropped: dict[str, str], facts: dict[str, Any]) -> 
     named = named_schemes([fields["llvmName"] for _, fields in read], source.problems)
     if named is None:
         return
-    facts |= {"isa": named.isa, "llvm": named.schemes.tool_version}
+    known = sum(named.schemes.knows(fields["llvmName"]) for _, fields in read)
+    if known > len(read) * _FOREIGN:
+        facts |= {"isa": named.isa, "llvm": named.schemes.tool_version}
     for place, fields in sorted(read, key=lambda item: len(item[1]["llvmName"])):
         opcode = fields["llvmName"]
-        scheme = named.schemes.find([opcode])
-        if isinstance(scheme, LlvmScheme):
+        scheme = named.schemes.find([opcode]) if known > len(read) * _FOREIGN else None
+        if scheme is None or not named.schemes.knows(opcode):
+            yield _Entry(place, opcode, None, fields)
+        elif isinstance(scheme, LlvmScheme):
             yield _Entry(place, opcode, scheme.scheme, fields)
         else:
             dropped[opcode] = scheme
@@ -161,11 +180,22 @@ def _pairs(entry: _Entry) -> Iterator[PairEntry]:
             yield PairEntry(str(ends[0]), str(ends[1]), least, most)
 
 
-def _operand(scheme: Scheme, fields: YamlObject, name: str, place: FilePlace) -> str | None:
+def _operand_text(operand: object) -> str:
+    """`GPR64:RW` of an operand in the file."""
+    fields = operand if isinstance(operand, YamlObject) else {}
+    name = printable_text(fields.get("name")) or printable_text(fields.get("class")) or "?"
+    access = "R" * (fields.get("read") is True) + "W" * (fields.get("write") is True)
+    return f"{name}:{access}".removesuffix(":")
+
+
+def _operand(scheme: Scheme | None, fields: YamlObject, name: str, place: FilePlace) -> str | None:
     """Our name of an operand; None where the scheme lacks it, or after noting a problem."""
     written = fields.get(name)
     if not isinstance(written, str | int) or isinstance(written, bool):
         right = "the number of an operand, from 0, or a register is expected"
         place.at(f"{place.column}, {name}").add(f"{excerpt(written)} is no operand", right)
         return None
+    if scheme is None:
+        number = str(written)
+        return str(int(number) + 1) if number.isdecimal() and len(number) < _DIGITS else number.lower()
     return operand_name(scheme, str(written), _FLAGS)

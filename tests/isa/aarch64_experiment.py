@@ -26,7 +26,7 @@ MEMORY_BYTES, MIDDLE = 256, 96
 _MARK, _MORE = _MEMORY + MEMORY_BYTES, _MEMORY + MEMORY_BYTES + 8
 RECORD = _MORE + 8
 _FIELDS = (0, 5, 10, 16)  # lowest bits of register numbers in an instruction word
-_STATES = 10
+_STATES = 8
 _FLIPS = 3
 _CHUNK = 150  # instructions of one program
 _LOCATIONS = (
@@ -36,6 +36,7 @@ _LOCATIONS = (
     ("memory", _MEMORY, MEMORY_BYTES),
     ("jump", _MARK, 8),
 )
+_NAMES = [name for name, *_ in _LOCATIONS]
 _BY_NAME = {name: (start, size) for name, start, size in _LOCATIONS}
 _NZCV = (0, 2, 4, 1, 8, 15, 6, 9, 3, 12)
 
@@ -113,12 +114,15 @@ def _experiments(
             own.append((origin, ""))
             for name in [*names, "memory", "others"]:
                 changed = _LOCATIONS if name == "others" else [(name, *_BY_NAME[name])]
-                for _ in range(_FLIPS if name not in ("memory", "others") else 1):
+                for flip in range(_FLIPS if name not in ("memory", "others") else 1):
                     record = base.copy()
                     _move(case, record, RECORD * (len(records) - origin))
+                    bank = name.partition(" ")[0]
+                    twins = [_BY_NAME[twin][0] for twin in names if twin != name and twin.startswith(bank)]
+                    twin = dice.choice(twins) if flip == 0 and twins else None
                     for location, start, size in changed:
                         if name != "others" or location not in (*names, "memory", "jump"):
-                            _flip(case, record, location, start, size, dice)
+                            _flip(case, record, location, start, size, dice, twin)
                     records.append(record)
                     own.append((origin, name))
         for number in range(first, len(records)):
@@ -148,6 +152,8 @@ def _state(case: Case, dice: Random, state: int, address: int) -> Record:
 
 
 def _vector(dice: Random, state: int) -> int:
+    if dice.randrange(12) == 0:
+        return 0
     if state % 3 == 0:
         return dice.getrandbits(128)
     if state % 3 == 1:
@@ -155,8 +161,10 @@ def _vector(dice: Random, state: int) -> int:
     return sum(dice.randrange(24) << 8 * k for k in range(16))
 
 
-def _flip(case: Case, record: Record, name: str, start: int, size: int, dice: Random) -> None:
-    """Give a location another value; addresses stay near, and the rest of flags stays zero."""
+def _flip(
+    case: Case, record: Record, name: str, start: int, size: int, dice: Random, twin: int | None = None
+) -> None:
+    """Give a location another value, or that of its twin; addresses stay near, the rest of flags zero."""
     bank, _, number = name.partition(" ")
     if bank == "general" and int(number) in case.addresses:
         value = int.from_bytes(record[start : start + 8].tobytes(), "little")
@@ -166,10 +174,14 @@ def _flip(case: Case, record: Record, name: str, start: int, size: int, dice: Ra
         _write(record, start, (value + dice.randrange(1, 4)) % 4, 8)
     elif name == "flags":
         record[start + 3] ^= dice.randrange(1, 16) << 4
+    elif bank == "memory":
+        _write(record, start, dice.getrandbits(8 * size), size)
+    elif twin is not None:
+        record[start : start + size] = record[twin : twin + size]
     elif bank == "vector":
         _write(record, start, _vector(dice, dice.randrange(3)), size)
     else:
-        _write(record, start, dice.getrandbits(8 * size) >> (dice.choice((0, 40, 64)) if size == 8 else 0), size)
+        _write(record, start, dice.getrandbits(64) >> dice.choice((0, 40, 64)), size)
 
 
 def _move(case: Case, record: Record, distance: int) -> None:
@@ -203,22 +215,20 @@ def _outcome(
     first = own[0][0]
     numbers = np.arange(first, first + len(own))
     origins = np.array([origin for origin, _ in own])
-    changed = after[numbers] != before[numbers]
-    differs = after[numbers] != after[origins]
-    was_other = before[numbers] != before[origins]
-    written = {name for name, start, size in _LOCATIONS if changed[:, start : start + size].any()}
-    read: set[str] = set()
-    for row, (_, label) in enumerate(own):
-        if not label or label in read:
-            continue
-        for name, start, size in _LOCATIONS:
-            place = slice(start, start + size)
-            is_output = name in written or not was_other[row, place].any()
-            is_own = name == "memory" and label in ("memory", name)
-            if is_output and not is_own and differs[row, place].any():
-                read.add(label)
-                break
-    return read, written - {"jump"}
+    written = _by_location(after[numbers] != before[numbers]).any(axis=0)
+    differs = _by_location(after[numbers] != after[origins])
+    differs &= written | ~_by_location(before[numbers] != before[origins])
+    labels = np.array([label for _, label in own])
+    differs[labels == "memory", _NAMES.index("memory")] = False  # what is not stored to stays as it was
+    read = {str(label) for label in labels[differs.any(axis=1)] if label}
+    names = {_NAMES[place] for place in np.flatnonzero(written)}
+    return read, names - {"jump"}
+
+
+def _by_location(differences: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """For each record and location, whether any byte differs."""
+    ends = [start for _, start, _ in _LOCATIONS]
+    return np.logical_or.reduceat(differences[:, :_MORE], ends, axis=1)
 
 
 def _write(record: Record, start: int, value: int, size: int) -> None:

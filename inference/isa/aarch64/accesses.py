@@ -1,0 +1,138 @@
+"""The access facet of AArch64: reads and writes of blocks' instructions, and pairs that may be fused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from inference.isa.aarch64.addresses import addresses_of
+from inference.isa.aarch64.assembling import LoopText, unroll
+from inference.isa.aarch64.block_inputs import reads_of
+from inference.isa.aarch64.decoding import decode, decoded
+from inference.isa.aarch64.fusion import fused_places, moves_of, pairs_of
+from inference.isa.addresses import InstructionAddresses
+from inference.isa.code.block import Block, BlockInstruction
+from inference.isa.code.control_flow import LOOP
+from inference.isa.dependences import InstructionAccesses, MemoryPlace, OperandAccess, Reduction
+from inference.isa.machine_bodies import DEFAULTS, BodyAccesses, LoopSize, Options
+from inference.isa.words.accesses import word_accesses
+from inference.isa.words.instruction import GENERAL, STACK_POINTER, VECTOR, DecodedInstruction
+
+__all__ = [
+    "accesses_of",
+    "fused_places",
+    "loop_body",
+    "loop_size",
+    "moves_of",
+    "name_of_location",
+    "pairs_of",
+    "reads_of",
+    "reduction_of",
+    "stores_of",
+    "zero_bit_shifts",
+]
+
+_FLAGS = "NZCV"
+_EXACT = re.compile(
+    r"add|adds|sub|subs|and|ands|orr|eor|mul|[us]?(?:min|max)|mla|mls|[us]ml[as]l2?|[us]aba|[us]adalp|madd|msub"
+    r"|[us]maddl|[us]msubl|f(?:min|max)(?:nm)?"
+)
+"""Operations that may be regrouped: the sum is the same in any order."""
+
+_ROUNDED = re.compile(r"fadd|fsub|fmul|fml[as]|fn?m(?:add|sub)")
+"""Operations of which another order would round otherwise."""
+
+_FROM_FIRST = re.compile(r"f?subs?")
+"""The accumulator has to be the first source."""
+
+_SEPARATE = re.compile(r"[us]?madd|msub|[us]m(?:add|sub)l|fn?m(?:add|sub)")
+"""The accumulator is a source of its own, the last one."""
+
+
+def accesses_of(block: Block, *, equal_start: bool = False) -> tuple[InstructionAccesses, ...]:
+    """The reads and writes of each instruction, in order; see `inference.isa.blocks`."""
+    return _accesses(
+        [_decoded_instruction(instruction) for instruction in block.instructions],
+        equal_start=equal_start,
+        code_bytes=0 if block.kind == LOOP else len(block.code),
+    )
+
+
+def _accesses(
+    words: Sequence[DecodedInstruction], *, equal_start: bool, code_bytes: int
+) -> tuple[InstructionAccesses, ...]:
+    entries = [word_accesses(word) for word in words]
+    if sum(entry.in_memory for entry in entries) < 2:  # nothing that it could meet
+        return tuple(entries)
+    addresses = addresses_of(words, equal_start=equal_start, code_bytes=code_bytes)
+    return tuple(
+        _with_address(entry, address) if entry.in_memory else entry
+        for entry, address in zip(entries, addresses, strict=True)
+    )
+
+
+def _with_address(entry: InstructionAccesses, addresses: InstructionAddresses) -> InstructionAccesses:
+    address = addresses.memory
+    if address is None:
+        return entry
+    parts, offset, step, page = address
+
+    def placed(access: OperandAccess) -> OperandAccess:
+        if (memory := access.memory) is None:
+            return access
+        place = MemoryPlace(parts, offset, memory.bits, step, page, memory.registers, memory.displacement)
+        return access._replace(memory=place)
+
+    return entry._replace(reads=tuple(map(placed, entry.reads)), writes=tuple(map(placed, entry.writes)))
+
+
+def _decoded_instruction(instruction: BlockInstruction) -> DecodedInstruction:
+    return decode(int.from_bytes(instruction.code, "little"))
+
+
+def stores_of(instruction: BlockInstruction) -> int:
+    writes = word_accesses(_decoded_instruction(instruction)).writes
+    return sum(access.memory is not None for access in writes)
+
+
+def zero_bit_shifts(block: Block, registers: Mapping[str, int]) -> int:
+    """0: shifts leave the flags alone, whatever they shift by."""
+    del block, registers
+    return 0
+
+
+def reduction_of(instruction: BlockInstruction) -> Reduction | None:
+    """How the instruction accumulates a value in a register; None where it does not."""
+    mnemonic, _, operands = (instruction.scheme or "").partition(" ")
+    is_exact = _EXACT.fullmatch(mnemonic) is not None
+    places = operands.split(", ")
+    if not (is_exact or _ROUNDED.fullmatch(mnemonic)) or len(places) < 3:
+        return None
+    if places[0].endswith(":RW"):
+        return Reduction(("1",), is_exact)
+    if _SEPARATE.fullmatch(mnemonic):
+        return Reduction(("4",), is_exact)
+    plain = len(places) == 3 and places[2].endswith(":R") and places[1] == places[2]
+    only_first = _FROM_FIRST.fullmatch(mnemonic) is not None or not plain
+    return Reduction(("2",) if only_first else ("2", "3"), is_exact)
+
+
+def loop_body(terms: Sequence[tuple[str, int]], options: Options = DEFAULTS) -> BodyAccesses:
+    """The measured body of an experiment. Raises `CannotMeasureError`."""
+    body = unroll(terms, options.instructions)
+    instructions = _accesses(decoded(body.code), equal_start=True, code_bytes=0)
+    return BodyAccesses(instructions, body.copies, len(body.code))
+
+
+def loop_size(terms: Sequence[tuple[str, int]], options: Options = DEFAULTS) -> LoopSize:
+    """The size of the measured body. Raises `CannotMeasureError`."""
+    body: LoopText = unroll(terms, options.instructions)
+    return LoopSize(len(body.lines), 4 * len(body.lines), body.copies)
+
+
+def name_of_location(location: str) -> str:
+    """The usual name of a location: `x3`, `sp`, `v5`, `NZCV` for each of the flags."""
+    bank, _, number = location.partition(" ")
+    if bank == GENERAL:
+        return "sp" if int(number) == STACK_POINTER else f"x{number}"
+    return f"v{number}" if bank == VECTOR else _FLAGS

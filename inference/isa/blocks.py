@@ -35,6 +35,7 @@ from inference.isa.facets import AccessReader, BlockFramer, BlockReader
 from inference.isa.start_values import BlockReads
 from inference.isa.targets import DEFAULT, target_of
 from inference.isa.targets.aarch64_recognition import NOT_SUPPORTED, is_foreign_line, looks_like_aarch64
+from inference.isa.targets.other_sets import refuse_other_sets
 
 __all__ = [
     "LOOP",
@@ -146,13 +147,14 @@ def read(text: str, most: int, isa: str = DEFAULT) -> BlocksOfText:
         isa: The name of the instruction set.
 
     Raises:
-        BlockError: With line and column; for assembly of AArch64, that its blocks are not supported.
+        BlockError: With line and column; for code of another instruction set, with its name.
     """
     try:
         return blocks_of_text(text, most, block_reader(isa), is_foreign_line)
     except BlockError:
         if looks_like_aarch64(text):
             raise BlockError(NOT_SUPPORTED) from None
+        refuse_other_sets(text)
         raise
 
 

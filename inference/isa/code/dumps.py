@@ -10,8 +10,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from inference.isa.code.block import BlockError
 
@@ -20,21 +21,20 @@ _DUMP = re.compile(
 )
 """A line of `hexdump -C`, or of `od -t x1`, which has no characters behind its bytes."""
 
-_XXD = re.compile(
+_XXD = re.compile(  # bounded: lines of at most 300 characters
     r"(?P<offset>[0-9a-f]{6,16}):(?P<bytes>(?: +(?:[0-9a-f]{2}){1,8})+)  (?P<text>.*)", re.IGNORECASE
 )
 """A line of `xxd`; one of `xxd -e` differs only in the order of the bytes of each word."""
 
 _WORDS = re.compile(
-    r"(?P<offset>[0-9a-f]{6,16})(?P<bytes>(?: +(?:[0-9a-f]{4}|[0-9a-f]{8}|[0-9a-f]{16}))+)(?P<text>)",
-    re.IGNORECASE,
+    r"(?P<offset>[0-9a-f]{6,16})(?P<bytes>(?: +(?:[0-9a-f]{4}){1,4})+)(?P<text>)", re.IGNORECASE
 )
 """Words with their last byte first: `hexdump` without -C, `od -t x2`."""
 
 _DUMP_END = re.compile(r"[0-9a-f]{6,16}", re.IGNORECASE)
 _OTHER_DUMP = re.compile(r"([0-9a-f]{6,8}):?(?:\s+[0-9a-f]+)+", re.IGNORECASE)
 _REPETITION = "*"
-_MAX_BYTES_OF_LINE = 64
+_MAX_BYTES_OF_LINE, _MAX_LINE_LENGTH = 64, 300
 
 
 def digits_of_dump(lines: Sequence[str]) -> list[str] | None:
@@ -110,6 +110,8 @@ def _digits_with_offsets(lines: Sequence[str]) -> list[str] | None:
 
 
 def _match(line: str) -> re.Match[str] | None:
+    if len(line) > _MAX_LINE_LENGTH:
+        return None
     return _DUMP.fullmatch(line) or _XXD.fullmatch(line) or _WORDS.fullmatch(line)
 
 
@@ -147,56 +149,98 @@ def _refuse_other_dump(lines: Sequence[str]) -> None:
             )
 
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _ARRAY_TYPE = re.compile(
-    r"\bchar\b|\bu?int8_t\b|\bstd::byte\b|\b[ui]8\b|\[\]byte\b|\bbyte\s*\[|\bbytes\(|\bbytearray\b|\bUint8Array\b"
-    r"|\bBYTE\s+\w+\s*\[|\bb(?=[\"'])|\A\s*[{\[\"]"
+    r"\bchar\b|\bu?int8_t\b|\bstd::byte\b|\b[ui]8\b|\[\]byte\b|\bbyte\s?\[|\bbytes\(|\bbytearray\b|\bUint8Array\b"
+    r"|\bBYTE\s\w{1,80}\[|\bb(?=[\"'])|\A[{\[\"]"
 )
 """What only texts with arrays have, or the beginning of one."""
 
-_CAST = r"(?:\(\s*(?:unsigned\s+)?(?:s?byte|char)\s*\)\s*)?"
-_NUMBER = rf"{_CAST}(?:-?(?:0x[0-9a-fA-F]+|\d+)(?:u8|[uU])?|'\\x[0-9a-fA-F]{{2}}')"
-_ARRAY = re.compile(rf"(?:\{{|(?:(?<=[=(&:,])|\A)\s*\[)\s*({_NUMBER}(?:\s*,\s*{_NUMBER})*)\s*,?\s*[}}\]]")
-_STRING = r"b?(?:\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*')"
-_STRINGS = re.compile(rf"(?=b?[\"'][^\n]*\\x){_STRING}(?:[\s+\\]*{_STRING})*")
-_VALUE = re.compile(r"-?0x[0-9a-fA-F]+|-?\d+|'\\x([0-9a-fA-F]{2})'")
-_DECLARATION = re.compile(r"\W*|.*[=#].*|\s*(?:package|import|return|unsigned|static|const|let|var)\b.*")
-"""What stands around arrays, line by line."""
+_ARRAY = re.compile(r"[{\[]([^{}\[\]]*)[}\]]")
+_ELEMENT = re.compile(
+    r"(?:\((?:unsigned )?(?:s?byte|char)\)\s?)?"
+    r"(?:(-?(?:0x[0-9a-fA-F]+|\d+))(?:u8|[uU])?|'\\x([0-9a-fA-F]{2})')"
+)
+_STRING = re.compile(  # bounded: a match ends with its line at the latest, and none fails
+    r"b?(?:\"((?:[^\"\\\n]|\\.)*)(?:\"|\\?$)|'((?:[^'\\\n]|\\.)*)(?:'|\\?$))", re.MULTILINE
+)
+_DECLARATION = re.compile(r"\s*(?:package|import|return|unsigned|static|const|let|var)\b")
+_LINE_COMMENT = re.compile(r"//[^\n]*")
+_VISIBLE = re.compile(r"[^\n]")
+_BEFORE_LIST = "=(&:,"
+"""What stands before a list in brackets; behind a name, brackets have the size or an index."""
+
+_Array = tuple[int, int, list[tuple[str, int]]]
+"""Begin, end, [(element, value)]."""
 
 
 def _digits_of_arrays(lines: Sequence[str]) -> list[str] | None:
     text = "\n".join(lines)
     if not _ARRAY_TYPE.search(text):
         return None
-    text = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), text)
-    digits = [""] * len(lines)
-    remainder = text
-    too_large: list[tuple[int, str]] = []
-    for begin, end, elements in _arrays(text):
-        line = text.count("\n", 0, begin)
-        too_large += [(line + 1, element) for element, value in elements if not -128 <= value <= 255]
-        digits[line] += bytes(value % 256 for _, value in elements).hex()
-        remainder = remainder[:begin] + re.sub(r"[^\n]", " ", text[begin:end]) + remainder[end:]
-    is_declared = all(
-        _DECLARATION.fullmatch(line) or _ARRAY_TYPE.search(line) for line in remainder.split("\n")
-    )
-    if not any(digits) or not is_declared:
+    text = _without_comments(text)
+    arrays = list(_arrays(text))
+    text = _without(text, arrays)
+    strings = list(_strings(text))
+    if not (arrays or strings) or not all(map(_is_declaration, _without(text, strings).split("\n"))):
         return None
-    for line, element in too_large:
-        raise BlockError(f"{element} in the array that begins here is no byte: write the code as bytes", line)
+    digits = [""] * len(lines)
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    for begin, _, elements in sorted([*arrays, *strings]):
+        line = bisect_right(starts, begin)
+        for element, value in elements:
+            if not -128 <= value <= 255:
+                raise BlockError(f"{element} in the array is no byte: write the code as bytes", line)
+        digits[line - 1] += bytes(value % 256 for _, value in elements).hex()
     return digits
 
 
-def _arrays(text: str) -> Iterator[tuple[int, int, list[tuple[str, int]]]]:
-    """(begin, end, [(element, value)]) of each array and string."""
+def _is_declaration(line: str) -> bool:
+    """Whether a line without its arrays is only what stands around them."""
+    if "=" in line or "#" in line or not any(map(str.isalnum, line)):
+        return True
+    return bool(_DECLARATION.match(line) or _ARRAY_TYPE.search(line))
+
+
+def _without(text: str, spans: Sequence[_Array]) -> str:
+    """The text with blanks in place of some spans, in order."""
+    parts: list[str] = []
+    end = 0
+    for begin, stop, _ in spans:
+        parts += [text[end:begin], _VISIBLE.sub(" ", text[begin:stop])]
+        end = stop
+    return "".join([*parts, text[end:]])
+
+
+def _without_comments(text: str) -> str:
+    spans: list[_Array] = []
+    end = 0
+    while (begin := text.find("/*", end)) >= 0 and (end := text.find("*/", begin + 2) + 2) >= 2:
+        spans.append((begin, end, []))
+    return _LINE_COMMENT.sub(lambda comment: " " * len(comment[0]), _without(text, spans))
+
+
+def _arrays(text: str) -> Iterator[_Array]:
     for array in _ARRAY.finditer(text):
-        elements = _VALUE.finditer(re.sub(r"\([^)]*\)", " ", array[1]))
-        values = [(value[0], int(value[1], 16) if value[1] else int(value[0], 0)) for value in elements]
-        yield array.start(), array.end(), values
-    for strings in _STRINGS.finditer(text):
-        literals = re.findall(r"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'", strings[0])
-        code = b"".join(_unescaped(double or single) for double, single in literals)
-        yield strings.start(), strings.end(), [(f"{byte:#x}", byte) for byte in code]
+        before = text[max(0, array.start() - 20) : array.start()].rstrip()
+        if text[array.start()] == "[" and before and before[-1] not in _BEFORE_LIST:
+            continue
+        elements = [_ELEMENT.fullmatch(element.strip()) for element in array[1].rstrip(" \t\n,").split(",")]
+        values = [(e[1] or e[2], int(e[1], 0) if e[1] else int(e[2], 16)) for e in elements if e]
+        if len(values) == len(elements):
+            yield array.start(), array.end(), values
+
+
+def _strings(text: str) -> Iterator[_Array]:
+    """The strings with escaped bytes; adjacent ones are one."""
+    run: list[re.Match[str]] = []
+    for string in [*_STRING.finditer(text), None]:
+        if run and (string is None or text[run[-1].end() : string.start()].strip(" \t\n+\\")):
+            if any("\\x" in literal[0] for literal in run):
+                code = b"".join(_unescaped(literal[1] or literal[2] or "") for literal in run)
+                yield run[0].start(), run[-1].end(), [(f"{byte:#x}", byte) for byte in code]
+            run = []
+        if string is not None:
+            run.append(string)
 
 
 _ESCAPED = re.compile(r"\\(?:x([0-9a-fA-F]{2})|([0-7]{1,3})|(.))|([^\\])")

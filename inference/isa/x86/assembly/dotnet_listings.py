@@ -23,6 +23,7 @@ from inference.isa.x86.assembly.prefixes import is_prefix
 from inference.isa.x86.assembly.skipped_lines import classify
 from inference.isa.x86.assembly.statements import begins_instruction
 
+_MAX_LINE_LENGTH = 1000  # characters of a line that are looked at
 _LINE = re.compile(
     r"[\s>]*(?:(?P<address>[0-9a-f]{8}`?[0-9a-f]{8}|[0-9A-F]{12})\s+)?"
     r"(?:(?P<bytes>(?:[0-9A-F]{2}){1,15}|(?:[0-9a-f]{2}){1,15}(?=\s+[a-z]{2,16}(?:\s|$)(?!ptr)))\s+)?"
@@ -30,14 +31,18 @@ _LINE = re.compile(
 )
 _LABEL = re.compile(r"\s*(?P<label>G_M\w+_IG\d+|M\d+_L\d+):\s*(?:;.*)?")
 _LABEL_NAME = re.compile(r"\b(?:G_M\w+_IG\d+|M\d+_L\d+)\b")
-_METHOD = re.compile(r"; (?:Assembly listing for method )?(?P<method>[^\s;(]+[.:][^\s;(]+)\(.*")
+_METHOD = re.compile(  # bounded: a line of at most 1,000 characters
+    r"; (?:Assembly listing for method )?(?P<method>[^\s;(]+[.:][^\s;(]+)\(.*"
+)
 _METHOD_END = re.compile(r"; Total bytes of code\b.*")
 _ALIGNMENT = re.compile(r"align\s+\[.*")
 _SOURCE = re.compile(r"(?P<file>\S.*?) @ (?P<line>\d+):?")  # `C:\\Program.cs @ 8:`
-_HEADING = re.compile(r"\s*(?:[;#`*].*|\w*\s+d[bwdqt]\s.*|[-=.*]{3,}.*|\.NET .*)")
+_HEADING = re.compile(  # bounded: a line of at most 1,000 characters
+    r"\s*(?:[;#`*].*|\w*\s+d[bwdqt]\s.*|[-=.*]{3,}.*|\.NET .*)"
+)
 """Comments, data and the headings of reports: `RWD00  dq  0000000200000000h`, `## .NET 8.0.4`."""
 
-_PREFIXED_DIGITS = re.compile(r"G_M\w+_IG\d|[0-9a-f]{8}`|\b(?:0x[0-9a-fA-F]|[0-9][0-9A-F]*[hH]\b)")
+_PREFIXED_DIGITS = re.compile(r"G_M\w{1,40}_IG\d|[0-9a-f]{8}`|\b(?:0x[0-9a-fA-F]|[0-9][0-9A-F]*[hH]\b)")
 """What no text has whose hexadecimal numbers are written like decimal ones: BenchmarkDotNet's."""
 
 _FIRST_ADDRESS = 0x1000  # of a text that shows bytes without addresses
@@ -49,7 +54,8 @@ def _read(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
     skipped: Counter[str] = Counter()
     methods, source = 1, None
     has_bare_digits = not _PREFIXED_DIGITS.search("\n".join(line.partition(";")[0] for _, line in lines))
-    for number, line in lines:
+    for number, raw in lines:
+        line = raw[:_MAX_LINE_LENGTH]
         text = line.strip()
         if label := _LABEL.fullmatch(line):
             entries.append(ListedLine(number, label=_in_method(label["label"], methods)))
@@ -126,10 +132,14 @@ def _with_addresses(entries: list[ListedLine]) -> list[ListedLine]:
     return placed
 
 
-_NAMED_MEMORY = re.compile(r"\[(?:\(?reloc\s+|@)[^\]]*?(?P<name>RWD\d+)?\]|\[[0-9A-F]{9,16}\]")
+_NAMED_MEMORY = re.compile(  # bounded: a line of at most 1,000 characters
+    r"\[(?:\(?reloc\s+|@)[^\]]*?(?P<name>RWD\d+)?\]|\[[0-9A-F]{9,16}\]"
+)
 """Memory at a constant's name or address: `[reloc @RWD00]`, `[7FFEE0E39D90]`."""
 
-_CALL = re.compile(r"(call|jmp)\s+(?:qword ptr )?(\[?).*")
+_CALL = re.compile(  # bounded: a line of at most 1,000 characters
+    r"(call|jmp)\s+(?:qword ptr )?(\[?).*"
+)
 _TAIL = re.compile(r"(?:tail|rex)\.(?=jmp)")
 _PAIR = re.compile(r"\b[er]dx:[er]ax,\s*")
 """The implied destination of `mul` and `div`."""
@@ -156,7 +166,8 @@ def _plain(text: str) -> str:
 DOTNET = ListingKind(
     ".NET",
     re.compile(
-        r"^\s*(?:G_M\w+_IG\d+|M\d+_L\d+):|; Total bytes of code|^[> ]*[0-9a-f]{8}`[0-9a-f]{8}\s", re.MULTILINE
+        r"^[ \t]*(?:G_M\w+_IG\d+|M\d+_L\d+):|; Total bytes of code|^[> ]*[0-9a-f]{8}`[0-9a-f]{8}\s",
+        re.MULTILINE,
     ),
     _read,
 )

@@ -18,7 +18,10 @@ from iced_x86 import Decoder
 from inference.isa.code.listings import IsForeign, ListedLine, Listing, ListingKind, NumberedLines
 from inference.isa.x86.assembly.skipped_lines import classify
 
-_TRACE = re.compile(r"---- TRACE (?P<number>\d+) (?P<part>\w+).*")
+_MAX_LINE_LENGTH = 1000  # characters of a line that are looked at
+_TRACE = re.compile(  # bounded: a line of at most 1,000 characters
+    r"---- TRACE (?P<number>\d+) (?P<part>\w+).*"
+)
 _TRACE_LINE = re.compile(r"(?P<address>[0-9a-f]{8,16})  (?P<text>\S.*)")
 _TRACE_LABEL = re.compile(r"->(\w+):")
 _TRACE_PARTS = {"start": "bytecode", "IR": "IR", "exit": "registers at an exit"}
@@ -30,7 +33,8 @@ def _read_luajit(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
     other_lines: list[tuple[int, str]] = []
     skipped: Counter[str] = Counter()
     trace = part = ""
-    for number, line in lines:
+    for number, raw in lines:
+        line = raw[:_MAX_LINE_LENGTH]
         text = line.strip()
         code = _TRACE_LINE.fullmatch(text)
         if head := _TRACE.fullmatch(text):
@@ -49,13 +53,15 @@ def _read_luajit(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
     return Listing(entries, skipped + kinds, dropped) if any(entry.text for entry in entries) else None
 
 
-LUAJIT = ListingKind("LuaJIT", re.compile(r"^\s*---- TRACE \d+ mcode", re.MULTILINE), _read_luajit)
+LUAJIT = ListingKind("LuaJIT", re.compile(r"^[ \t]*---- TRACE \d+ mcode", re.MULTILINE), _read_luajit)
 
-_V8_LINE = re.compile(
+_V8_LINE = re.compile(  # bounded: a line of at most 1,000 characters
     r"\s*0x(?P<address>[0-9a-f]+) {2,}[0-9a-f]+ {2,}(?P<code>(?:[0-9a-f]{2}){1,15}) +(?P<text>[A-Za-z]\S*.*)"
 )
 _V8_NAME = re.compile(r"name = (\S+)")
-_V8_OTHER = re.compile(r"[A-Z][\w ]* \(.*|\w+ = .*|--- .*|(?:0x)?[0-9a-f]+ {2,}.*")
+_V8_OTHER = re.compile(  # bounded: a line of at most 1,000 characters
+    r"[A-Z][\w ]* \(.*|\w+ = .*|--- .*|(?:0x)?[0-9a-f]+ {2,}.*"
+)
 """Tables around the code: relocations, positions of the source, deoptimization."""
 
 
@@ -64,7 +70,8 @@ def _read_v8(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
     entries: list[ListedLine] = []
     other_lines: list[tuple[int, str]] = []
     tables = 0
-    for number, line in lines:
+    for number, raw in lines:
+        line = raw[:_MAX_LINE_LENGTH]
         if name := _V8_NAME.fullmatch(line.strip()):
             entries.append(ListedLine(number, label=name[1]))
         elif code := _V8_LINE.fullmatch(line):
@@ -88,12 +95,14 @@ def _read_v8(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
 
 
 V8 = ListingKind(
-    "V8", re.compile(r"^\s*0x[0-9a-f]+ {2,}[0-9a-f]+ {2,}[0-9a-f]{2,30} ", re.MULTILINE), _read_v8
+    "V8", re.compile(r"^[ \t]*0x[0-9a-f]+ {2,}[0-9a-f]+ {2,}[0-9a-f]{2,30} ", re.MULTILINE), _read_v8
 )
 
-_WORDS = re.compile(r"\s*0x(?P<address>[0-9a-f]+): (?P<code>(?:(?:[0-9a-f]{2}){1,2}[ |]*)+)")
+_WORDS = re.compile(
+    r"\s*0x(?P<address>[0-9a-f]+): (?P<code>(?:[0-9a-f]{2}){1,2}(?:[ |]+(?:[0-9a-f]{2}){1,2})*)[ |]*"
+)
 _ENTRY = re.compile(r"\s*\[(?P<name>[A-Z][\w ]*)\]")
-_CONSTANTS = re.compile(
+_CONSTANTS = re.compile(  # bounded: a line of at most 1,000 characters
     r"\s*0x[0-9a-f]+:(?:\s+0x[0-9a-f]+)+\s*|\s*0x[0-9a-f]+: *;.*|\s*[\w ]+\[0x[0-9a-f]+,0x[0-9a-f]+\].*"
 )
 """Rows of tables around the code, and addresses of comments."""
@@ -107,7 +116,8 @@ def _read_machine_code(lines: NumberedLines, is_foreign: IsForeign) -> Listing |
     other_lines: list[tuple[int, str]] = []
     part: list[tuple[int, int, bytes]] = []
     tables = 0
-    for number, line in lines:
+    for number, raw in lines:
+        line = raw[:_MAX_LINE_LENGTH]
         if words := _WORDS.fullmatch(line):
             row = number, int(words["address"], 16), bytes.fromhex(words["code"].replace("|", ""))
             if part and row[1] != part[-1][1] + len(part[-1][2]):
@@ -144,4 +154,4 @@ def _decoded(rows: list[tuple[int, int, bytes]]) -> Iterator[ListedLine]:
         yield ListedLine(lines[place], decoded.ip, code[place : place + decoded.len], str(decoded))
 
 
-HOTSPOT = ListingKind("HotSpot", re.compile(r"^\s*\[MachCode\]", re.MULTILINE), _read_machine_code)
+HOTSPOT = ListingKind("HotSpot", re.compile(r"^[ \t]*\[MachCode\]", re.MULTILINE), _read_machine_code)

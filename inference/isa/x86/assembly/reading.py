@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from inference.isa.code.pieces import AssemblyProgram
 from inference.isa.code.source import lines_of, source_lines
 from inference.isa.x86.assembly.disassembly import program_of_listing
+from inference.isa.x86.assembly.legacy_modes import refuse_legacy_modes
 from inference.isa.x86.assembly.listing_kinds import listing_in
 from inference.isa.x86.assembly.text import TextState, program_of_text
 
@@ -25,9 +27,14 @@ def program_of_lines(
     is_foreign: Callable[[str], bool] = lambda _line: False,
 ) -> AssemblyProgram:
     """The same for lines with numbers from `first`; `state`: of previous lines, which is updated."""
-    if program := listed_program(list(enumerate(lines, start=first)), is_foreign):
+    numbered = list(enumerate(lines, start=first))
+    if program := listed_program(numbered, is_foreign):
         return program
-    return program_of_text(list(source_lines(lines, first)), state)
+    return _with_note(program_of_text(list(source_lines(lines, first)), state), refuse_legacy_modes(numbered))
+
+
+def _with_note(program: AssemblyProgram, note: str) -> AssemblyProgram:
+    return replace(program, notes=(*program.notes, note)) if note else program
 
 
 def listed_program(
@@ -37,8 +44,9 @@ def listed_program(
 
     `is_foreign`: whether a line is code of another instruction set.
     """
+    note = refuse_legacy_modes(lines)
     listing = listing_in(lines, is_foreign)
-    return None if listing is None else program_of_listing(listing)
+    return None if listing is None else _with_note(program_of_listing(listing), note)
 
 
 def paragraph_reader(is_foreign: Callable[[str], bool]) -> Callable[[list[str], int], AssemblyProgram]:

@@ -8,7 +8,8 @@ from functools import cached_property, lru_cache
 
 from inference.isa.aarch64 import NAME, catalogue
 from inference.isa.aarch64.decoding import WORD_BYTES, decode, table, words_of
-from inference.isa.aarch64.printing import register_text, text_of
+from inference.isa.aarch64.printing import text_of, word_directive
+from inference.isa.aarch64.statements import read_instruction
 from inference.isa.code.block import (
     LABEL,
     MAX_INSTRUCTIONS,
@@ -138,7 +139,7 @@ def steps_of_region(code: bytes, address: int) -> Iterator[CodeStep]:
 
 
 def close_loop(body: bytes, jump: bytes) -> bytes | None:
-    """The body with a jump of the same condition back to its first byte; None where it cannot reach so far."""
+    """The body with a jump of the same condition back to its start; None where it cannot reach so far."""
     word = int.from_bytes(jump, "little")
     decoded_form = table().decode(word)
     if decoded_form is None or decoded_form[0].encoding.flow not in _JUMPS:
@@ -158,7 +159,7 @@ att_of_bytes = plain_att_of_bytes = intel_of_bytes
 
 
 def as_loop(code: bytes) -> bytes:
-    """A loop unchanged; another block followed by `sub` of an unused register, and `cbnz`: flags stay as they are.
+    """A loop unchanged; another block, `sub` of an unused register and `cbnz`, which keep the flags.
 
     Raises `BlockError` for invalid code, and for a block that uses all general-purpose registers.
     """
@@ -189,7 +190,11 @@ def object_file(code: bytes, name: str = "block") -> bytes:
 @lru_cache(maxsize=1 << 16)
 def line_of(word: int) -> str:
     """An instruction other than a loop's jump, as text that reads back to the same word."""
-    return text_of(decode(word))
+    text = text_of(decode(word))
+    try:
+        return text if read_instruction(text).word() == word else f"{word_directive(word)} // {text}"
+    except BlockError:
+        return f"{word_directive(word)} // {text}"
 
 
 def _listed(code: bytes) -> tuple[str, ...]:
@@ -224,6 +229,12 @@ def _step(instruction: DecodedInstruction, address: int) -> CodeStep:
     return CodeStep(address, code, instruction.flow, target)
 
 
+def step_at(word: int, address: int) -> CodeStep | None:
+    """The step of a word at an address; None for an unknown word."""
+    instruction = decode(word)
+    return None if instruction.form is None else _step(instruction, address)
+
+
 def _is_closing(step: CodeStep) -> bool:
     """Whether the last step of code at address 0 jumps back to its first."""
     return step.target == 0 and step.address != 0
@@ -243,8 +254,8 @@ __all__ = [
     "mnemonics_of",
     "object_file",
     "plain_att_of_bytes",
-    "register_text",
     "schemes_of_bytes",
+    "step_at",
     "steps_of",
     "steps_of_region",
     "with_markers",

@@ -42,7 +42,7 @@ _SHIFT_CODECS = [
     "unsigned 1 8",
     "unsigned 1 8 8",
 ]
-_FEW_BITS, _FEW_BITS_OF_SIX = "unsigned 3 1 0 4", "unsigned 6 1 0 4"
+_FEW_BITS = "unsigned 3 1 0 4"
 _OFFSETS = [
     *(
         f"{kind} {scale}"
@@ -173,7 +173,7 @@ def _codecs_of_shift(word: str, amount: int, siblings: Collection[str]) -> list[
     if len(siblings) == 1:
         return _SHIFT_CODECS
     if all(text.endswith(("lsl 3", "lsl 12")) for text in siblings):
-        return [_FEW_BITS_OF_SIX] if amount == 3 else ["unsigned 6", "unsigned 5"]
+        return [_FEW_BITS] if amount == 3 else ["unsigned 6", "unsigned 5"]
     return []
 
 

@@ -74,17 +74,22 @@ def lines_of(text: str) -> list[str]:
     return lines
 
 
-def source_lines(lines: list[str], first: int) -> Iterator[SourceLine]:
-    """The lines without comments, numbered from `first`. Raises `BlockError` for an unclosed comment."""
+def source_lines(lines: list[str], first: int, *, numbers_have_hashes: bool = False) -> Iterator[SourceLine]:
+    """The lines without comments, numbered from `first`. Raises `BlockError` for an unclosed comment.
+
+    `numbers_have_hashes`: a `#` is a comment only at the beginning of a line and before a blank.
+    """
     inside = 0  # the number of the line in which a comment of several lines began
     for number, raw in enumerate(lines_without_drawings(lines), start=first):
-        parts, comment, inside = _split_comments(raw, number, inside)
+        parts, comment, inside = _split_comments(raw, number, inside, numbers_have_hashes=numbers_have_hashes)
         yield SourceLine(number, raw, tuple(parts), comment.strip())
     if inside:
         raise BlockError("a comment that begins here with /* is not closed", inside)
 
 
-def _split_comments(raw: str, number: int, comment_line: int) -> tuple[list[LinePart], str, int]:
+def _split_comments(
+    raw: str, number: int, comment_line: int, *, numbers_have_hashes: bool = False
+) -> tuple[list[LinePart], str, int]:
     """The statements of a line, its comments, and the line where an open comment began (0 for none).
 
     A mark within a string or a character is no comment; `;` separates statements.
@@ -93,6 +98,7 @@ def _split_comments(raw: str, number: int, comment_line: int) -> tuple[list[Line
         raw: The line.
         number: Of the line, from 1.
         comment_line: Where a comment began that is still open, 0 for none.
+        numbers_have_hashes: See `source_lines`.
     """
     if not comment_line and not _MARK.search(raw):
         only = _part(raw, 1, first=True)
@@ -128,6 +134,9 @@ def _split_comments(raw: str, number: int, comment_line: int) -> tuple[list[Line
             at += length
         elif sign == "/*":
             comment_line, at = number, at + 2
+        elif sign == "#" and numbers_have_hashes and raw[:at].strip() and not raw[at + 1 : at + 2].isspace():
+            code_text += sign
+            at += 1
         elif sign == ";":
             parts.append(_part(code_text, column, first=not parts))
             at += 1

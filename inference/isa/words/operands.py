@@ -128,7 +128,13 @@ def _named(word_text: str, amount: int, fields: Fields) -> OperandCoder:
     if fields:
         return _named_number(word_text, fields[""])
     fixed = ImmediateOperand(word_text, amount)
-    return OperandCoder(lambda _word: fixed, _nothing)
+
+    def encode(operand: OperandValue) -> Values:
+        if operand != fixed:
+            raise NoOperandError
+        return {}
+
+    return OperandCoder(lambda _word: fixed, encode)
 
 
 def _joint(field: tuple[Field, Codec], number: int) -> OperandCoder:

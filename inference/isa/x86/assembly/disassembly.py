@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from inference.isa.code.block import BlockError, DroppedLine, dropped_line, line_numbers
 from inference.isa.code.listings import ListedLine, Listing
+from inference.isa.code.markers import split_regions
 from inference.isa.code.pieces import AssemblyProgram, ProgramInstruction
-from inference.isa.x86.assembly.layout import Statement, StatementContent, content_of, lay_out
+from inference.isa.x86.assembly.layout import MARKERS, Statement, StatementContent, content_of, lay_out
 from inference.isa.x86.assembly.listed_instructions import ListingReader, statement_of, without_comment
-from inference.isa.x86.assembly.markers import split_regions
 from inference.isa.x86.assembly.prefixes import is_prefix
 from inference.isa.x86.assembly.statements import read_statement, visible_syntax
 
@@ -45,7 +45,7 @@ def program_of_listing(listing: Listing) -> AssemblyProgram:
         )
         if numbers
     ]
-    kept, regions = split_regions(instructions)
+    kept, regions = split_regions(instructions, MARKERS)
     dropped = sorted(result.dropped, key=lambda line: line.line)
     return AssemblyProgram(kept, result.skipped, (), regions, tuple(dropped), (*listing.notes, *notes))
 

@@ -13,6 +13,7 @@ from iced_x86 import Decoder
 
 from inference.isa.code.annotations import SourcePlace
 from inference.isa.code.block import BlockError
+from inference.isa.code.markers import RegionMarkers
 from inference.isa.code.pieces import ProgramInstruction
 from inference.isa.x86.assembly.encoding import encode, encode_jump
 from inference.isa.x86.assembly.operands import (
@@ -24,6 +25,9 @@ from inference.isa.x86.assembly.operands import (
 )
 from inference.isa.x86.control_flow import step_of
 from inference.isa.x86.instances import ADDRESS_OF_CODE
+
+MARKERS = RegionMarkers(bytes.fromhex("bb6f000000"), bytes.fromhex("bbde000000"), (bytes.fromhex("646790"),))
+"""IACA's: `mov ebx, 111` and `mov ebx, 222`, and a `nop` of three bytes."""
 
 SHORT, NEAR = 8, 32
 """Bits of a jump's distance."""

@@ -12,12 +12,12 @@ from typing import NamedTuple
 from inference.isa.code import directives
 from inference.isa.code.annotations import LatencyComments, SourceComments
 from inference.isa.code.block import BlockError, DroppedLine, dropped_line
+from inference.isa.code.markers import split_regions
 from inference.isa.code.pieces import AssemblyProgram
 from inference.isa.code.sections import Sections
 from inference.isa.code.source import LinePart, Regions, SourceLine, refuse_control_characters
 from inference.isa.x86.assembly import layout
 from inference.isa.x86.assembly.layout import Statement, StatementContent, content_of, lay_out
-from inference.isa.x86.assembly.markers import split_regions
 from inference.isa.x86.assembly.operands import (
     TargetOperand,
     WrittenInstruction,
@@ -73,7 +73,7 @@ def program_of_text(lines: Sequence[SourceLine], state: TextState | None = None)
         reader.line(line)
     reader.end()
     notes = layout.lead_to_first(reader.statements)
-    instructions, marked = split_regions(lay_out(reader.statements, state.functions))
+    instructions, marked = split_regions(lay_out(reader.statements, state.functions), layout.MARKERS)
     regions = reader.regions.names or marked
     return AssemblyProgram(
         instructions,

@@ -11,7 +11,7 @@ from inference.isa.x86.assembly.assembler_listings import ASSEMBLERS
 from inference.isa.x86.assembly.dotnet_listings import DOTNET
 from inference.isa.x86.assembly.jit_listings import HOTSPOT, LUAJIT, V8
 from inference.isa.x86.assembly.profile_tables import PROFILE_TABLES
-from inference.isa.x86.assembly.skipped_lines import classify, is_instruction
+from inference.isa.x86.assembly.skipped_lines import RELOCATION, classify, is_instruction
 from inference.isa.x86.assembly.statements import begins_instruction
 
 LANGUAGE = LineLanguage(
@@ -19,7 +19,7 @@ LANGUAGE = LineLanguage(
     is_instruction,
     classify,
     is_undotted,
-    re.compile(r"\s*(?:R_X86_64_|IMAGE_REL_|X86_64_RELOC_)"),  # of ELF, COFF and Mach-O
+    RELOCATION,
 )
 
 

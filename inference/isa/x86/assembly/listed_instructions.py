@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from typing import NamedTuple
@@ -11,10 +11,19 @@ from typing import NamedTuple
 from iced_x86 import Decoder, Instruction, OpKind, Register, RegisterExt
 
 from inference.isa.code.block import BlockError
+from inference.isa.code.listed_program import ListedPlace
 from inference.isa.code.listings import ListedLine
 from inference.isa.code.pieces import ProgramInstruction
 from inference.isa.code.source import refuse_control_characters
-from inference.isa.x86.assembly.layout import NEAR, SHORT, Statement, StatementContent, content_of, place_at
+from inference.isa.x86.assembly.layout import (
+    NEAR,
+    SHORT,
+    Statement,
+    StatementContent,
+    content_of,
+    lay_out,
+    place_at,
+)
 from inference.isa.x86.assembly.mnemonics import att_readings, readings
 from inference.isa.x86.assembly.operands import MemoryOperand, WrittenInstruction, is_vector, registers
 from inference.isa.x86.assembly.prefixes import is_prefix
@@ -55,13 +64,7 @@ _NO_OPERATION = frozenset({"nop", "xchg", "pause"})
 
 
 class ListingReader:
-    """Reads instructions of a part of a listing, equal ones once.
-
-    Attributes:
-        unresolved_jumps: Lines of jumps with unknown targets.
-        contradictions: Lines whose text is another instruction than their bytes.
-        misfits: Lines whose text is not encoded in as many bytes as their addresses say.
-    """
+    """Reads instructions of a listing, equal ones once; a `LineReader`."""
 
     def __init__(self, syntax: str) -> None:
         self.unresolved_jumps: list[int] = []
@@ -79,15 +82,7 @@ class ListingReader:
         *,
         is_entry: bool,
     ) -> ProgramInstruction | None:
-        """The instruction of a line, None where the listing contains data. Raises `BlockError`.
-
-        Args:
-            line: With an address.
-            length: Bytes to the next address, None where unknown.
-            labels: Of its address.
-            places: Addresses of all labels.
-            is_entry: Whether a function begins with it.
-        """
+        """See `LineReader`. Raises `BlockError`."""
         assert line.address is not None
         if line.code and not line.is_cut:
             decoded = Decoder(64, line.code).decode()
@@ -109,6 +104,22 @@ class ListingReader:
             self.unresolved_jumps.append(line.number)
         code = _jump_at(statement, line.address, target, length)
         return place_at(statement, code, line.address, target, is_entry=is_entry)
+
+    def without_addresses(self, part: Sequence[ListedPlace]) -> Sequence[ProgramInstruction]:
+        """See `LineReader`. Raises `BlockError`."""
+        return lay_out([self._statement(place) for place in part], ())
+
+    def _statement(self, place: ListedPlace) -> Statement:
+        line = place.line
+        labels = place.labels if line.address is None else (*place.labels, f"{line.address:x}")
+        content = StatementContent(line.code)
+        if not line.code:
+            try:
+                text = without_comment(line.text)
+                content = content_of(read_statement(text, visible_syntax(text) or self._syntax, {}))
+            except BlockError as error:
+                raise error.at(line.number) from None
+        return statement_of(line, labels, content)
 
     def _content(self, line: ListedLine, text: str, length: int | None) -> StatementContent:
         if (content := self._contents.get((text, length))) is None:

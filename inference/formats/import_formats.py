@@ -27,6 +27,7 @@ from inference.formats.palmed_json import NAME_LIST, NameList, read_names
 from inference.formats.problems import ExchangeError, FileProblem, Problems
 from inference.formats.rejects_json import Rejects, read_rejects
 from inference.formats.source import SIZE_LIMIT, Signature, Source, read_source
+from inference.formats.uops_info_xml import OnBytes
 
 SCHEME_LIMIT = 50_000  # several times what x86-64 has; looking up more would keep a page waiting
 
@@ -61,24 +62,29 @@ class ParsedFile:
         return replace(self, document=palmed_json.translated(self.document, names))
 
 
-def bytes_to_store(file: IO[bytes], file_name: str, limit: int = SIZE_LIMIT) -> bytes:
+def bytes_to_store(
+    file: IO[bytes], file_name: str, limit: int = SIZE_LIMIT, report: OnBytes = lambda done: None
+) -> bytes:
     """The bytes of an upload that are stored and read: a digest of XML, any other file as it is.
 
     Args:
         file: The upload.
         file_name: For messages.
         limit: Largest size in bytes of a file that is not XML.
+        report: Called with the bytes of XML that were read; raises in order to stop.
 
     Raises:
         ExchangeError: XML of another kind than uops.info's, or a file that is too large.
     """
     with ExitStack() as stack:
-        stored = file_to_store(file, file_name, limit, stack)
+        stored = file_to_store(file, file_name, limit, stack, report)
         stored.seek(0)
         return stored.read()
 
 
-def file_to_store(file: IO[bytes], file_name: str, limit: int, stack: ExitStack) -> IO[bytes]:
+def file_to_store(
+    file: IO[bytes], file_name: str, limit: int, stack: ExitStack, report: OnBytes = lambda done: None
+) -> IO[bytes]:
     """Like `bytes_to_store`, as a file.
 
     Args:
@@ -86,13 +92,14 @@ def file_to_store(file: IO[bytes], file_name: str, limit: int, stack: ExitStack)
         file_name: For errors.
         limit: Bytes that may be stored.
         stack: Closes a temporary file, if one is needed.
+        report: As for `bytes_to_store`.
     """
     beginning = file.read(uops_info_xml.XML_PEEK)
     file.seek(0)
     if uops_info_xml.BEGINNING.match(beginning):
         digest = tempfile.TemporaryFile()  # noqa: SIM115  the stack closes it
         stack.callback(digest.close)
-        digest.write(uops_info_xml.condense(cast("BinaryIO", file), file_name))
+        digest.write(uops_info_xml.condense(cast("BinaryIO", file), file_name, report))
         return digest
     if file.seek(0, os.SEEK_END) > limit:
         raise ExchangeError(f"{file_name} is larger than {limit >> 20} MiB, the most that can be read")

@@ -55,7 +55,8 @@ class Importer(Protocol):
     def import_path(self, path: Path, options: Mapping[str, Any]) -> list[str]:
         """Import a file or directory, all or nothing; returns a report, line by line.
 
-        `options`: those of `add_arguments`, and `name` and `note`, "" for none. Raises `ExchangeError`.
+        `options`: those of `add_arguments`, `name` and `note`, "" for none, and `report`, to be called with
+        the bytes that were read. Raises `ExchangeError`.
         """
 
 

@@ -13,7 +13,7 @@ import json
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import BytesIO
 from typing import Any, BinaryIO, Protocol
 from xml.sax import SAXException
@@ -57,17 +57,22 @@ _DEEPEST = 32  # elements in each other; uops.info has six
 _MAX_NAMES = 2000  # of elements and attributes, which the parser keeps; uops.info has some dozens
 
 
+OnBytes = Callable[[int], None]
+"""Called again and again with the number of bytes read so far."""
+
+
 class _Attributes(Protocol):
     def items(self) -> Any: ...
     def keys(self) -> Any: ...
 
 
-def condense(file: BinaryIO, file_name: str) -> bytes:
+def condense(file: BinaryIO, file_name: str, report: OnBytes = lambda done: None) -> bytes:
     """The digest of an XML file, as JSON; reads the file once, in bounded memory.
 
     Args:
         file: XML, or XML compressed by gzip, at its beginning.
         file_name: For messages.
+        report: Called with the bytes of the file that were read; raises in order to stop.
 
     Raises:
         ExchangeError: The file is no XML, too large, or not uops.info's table.
@@ -79,6 +84,7 @@ def condense(file: BinaryIO, file_name: str) -> bytes:
         for chunk in _chunks(file, file_name):
             before = digest.ended
             parser.feed(chunk)
+            report(file.tell())
             digest.silent = 0 if digest.ended > before else digest.silent + len(chunk)
             if digest.silent > _MAX_LENGTH:
                 raise ExchangeError(f"{file_name}: an element has more than {_MAX_LENGTH >> 20} MiB")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import time
 from argparse import ArgumentParser, _ActionsContainer
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 from django.db.backends.sqlite3.base import DatabaseWrapper
 
@@ -25,6 +26,27 @@ from inference.predictors.protocol import PredictorError
 from inference.runs.errors import RunsError
 from inference.runs.request import RequestPart
 from inference.web.validation import RequestError
+
+_PROGRESS_INTERVAL = 1.0  # seconds between two lines
+
+
+class ReadingProgress:
+    """Writes a line per second about how much of a file is read; nothing about what takes no longer."""
+
+    def __init__(self, output: OutputWrapper, path: Path) -> None:
+        self._output, self._name = output, path.name
+        self._total = path.stat().st_size
+        self._start = self._last = time.monotonic()
+
+    def __call__(self, done: int) -> None:
+        now = time.monotonic()
+        if now - self._last < _PROGRESS_INTERVAL or not done:
+            return
+        self._last = now
+        seconds = (now - self._start) * (self._total - done) / done
+        size = f"{done / 2**20:.0f} of {self._total / 2**20:.0f} MiB"
+        self._output.write(f"{self._name}: {size} read, {seconds:.0f} s left")
+
 
 REFUSALS = (
     BlockError,

@@ -131,7 +131,16 @@ class BlockFileImporter(UploadImporter):
                 file.seek(0)
                 reading = reading_options(options)
                 name = options["name"] or _stem(path.name, "import")
-                return block_import_lines(*store(file, path.name, name, reading, note=options["note"]))
+                report = options["report"]
+                stored = store(
+                    file,
+                    path.name,
+                    name,
+                    reading,
+                    note=options["note"],
+                    on_progress=lambda rows: report(file.tell()),
+                )
+                return block_import_lines(*stored)
         samples_path = options.get("samples")
         samples = (_content(samples_path), samples_path.name) if samples_path else None
         loops = _loops(_content(path), path.name, sort, options, samples, lambda done, of: None)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, OutputWrapper
 from django.db import transaction
 
 from inference.core.explain import SchemeFate
@@ -21,9 +21,11 @@ from inference.formats.parsing import Parsed
 from inference.models import ISA, ExperimentSet
 from inference.storage.importing import ImportResult, Preview, commit, doubt_lines, preview
 from inference.storage.names import by_name, kind_of
-from inference.web.data_command import DataCommand
+from inference.web.data_command import DataCommand, ReadingProgress
 
 AUTO = "auto"
+CANCELLED = 130
+"""Exit status of a shell's command that Ctrl-C ended."""
 
 
 class Command(DataCommand):
@@ -96,17 +98,23 @@ class Command(DataCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Imports the file, or prints its problems and stores nothing."""
-        path: Path = options["file"]
+        try:
+            self._import_file(options["file"], options)
+        except KeyboardInterrupt:
+            raise CommandError("cancelled: nothing was imported", returncode=CANCELLED) from None
+
+    def _import_file(self, path: Path, options: dict[str, Any]) -> None:
         other = importer_of_path(path)
         if other is not None:
-            self.stdout.write("\n".join(other.import_path(path, options)))
+            progress = {"report": ReadingProgress(self.stderr, path)}
+            self.stdout.write("\n".join(other.import_path(path, {**options, **progress})))
             return
         if options["isa"] and options["new_isa"]:
             raise CommandError("--isa and --new-isa exclude each other")
         microarchitectures: list[str] = options["microarchitecture"]
         if options["name"] and len(microarchitectures) > 1:
             raise CommandError("--name needs a single microarchitecture: several are named by the file")
-        content = _content(path)
+        content = _content(path, self.stderr)
         with transaction.atomic():
             imports = [self._import(content, path.name, options, name) for name in microarchitectures]
         for imported, upload in imports:
@@ -199,10 +207,12 @@ def _isa(options: dict[str, Any]) -> ISA | None:
     return by_name(ISA, options["isa"]) if options["isa"] else None
 
 
-def _content(path: Path) -> bytes:
+def _content(path: Path, output: OutputWrapper | None = None) -> bytes:
+    """The bytes to read of a file; `output`: for its progress."""
     try:
+        report = (lambda done: None) if output is None else ReadingProgress(output, path)
         with path.open("rb") as file:
-            return bytes_to_store(file, path.name)
+            return bytes_to_store(file, path.name, report=report)
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}") from error
 

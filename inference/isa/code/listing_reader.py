@@ -66,7 +66,7 @@ def listing_of(
     lost = {line.line for line in dropped}
     others = sorted((*rows.other_lines, *rows.source_lines))
     source = [(number, _without_share(line) if is_perf else line) for number, line in others]
-    entries = _with_source(entries, [row for row in source if row[0] not in lost])
+    entries = with_source(entries, [row for row in source if row[0] not in lost])
     return Listing(entries, kinds, dropped, notes)
 
 
@@ -148,7 +148,7 @@ def _without_share(line: str) -> str:
     return line if match is None else _PERF_NUMBER.sub("", match[1])
 
 
-def _with_source(entries: Sequence[ListedLine], other_lines: Sequence[tuple[int, str]]) -> list[ListedLine]:
+def with_source(entries: Sequence[ListedLine], other_lines: Sequence[tuple[int, str]]) -> list[ListedLine]:
     """The lines with the source lines that stand before them."""
     source = ListedSource()
     annotated: list[ListedLine] = []

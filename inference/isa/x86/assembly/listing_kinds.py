@@ -9,6 +9,7 @@ from inference.isa.code.listing_reader import listing_of
 from inference.isa.code.listings import IsForeign, LineLanguage, Listing, ListingKind, NumberedLines
 from inference.isa.x86.assembly.assembler_listings import ASSEMBLERS
 from inference.isa.x86.assembly.dotnet_listings import DOTNET
+from inference.isa.x86.assembly.go_listings import GO_COMPILER, GO_OBJDUMP
 from inference.isa.x86.assembly.jit_listings import HOTSPOT, LUAJIT, V8
 from inference.isa.x86.assembly.profile_tables import PROFILE_TABLES
 from inference.isa.x86.assembly.skipped_lines import RELOCATION, classify, is_instruction
@@ -34,7 +35,17 @@ ADDRESSED_LINES = ListingKind(
 )
 """Lines that begin with an address, of most programs: see `inference.isa.code.addressed_lines`."""
 
-KINDS: tuple[ListingKind, ...] = (PROFILE_TABLES, DOTNET, LUAJIT, V8, HOTSPOT, ASSEMBLERS, ADDRESSED_LINES)
+KINDS: tuple[ListingKind, ...] = (
+    PROFILE_TABLES,
+    GO_COMPILER,
+    GO_OBJDUMP,
+    DOTNET,
+    LUAJIT,
+    V8,
+    HOTSPOT,
+    ASSEMBLERS,
+    ADDRESSED_LINES,
+)
 
 
 def listing_in(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:

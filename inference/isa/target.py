@@ -5,7 +5,7 @@ Only `inference.isa.targets` imports the folder of an instruction set, by its na
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from inference.isa.facets import (
@@ -25,6 +25,7 @@ from inference.isa.facets import (
     Textbook,
 )
 from inference.isa.operand_slots import OperandChooser
+from inference.isa.words.documents import LearntDocument
 
 
 class _NoSchemes(SchemeCatalogue):
@@ -81,6 +82,11 @@ class IsaTarget:
     @property
     def tools(self) -> LlvmSide | None:
         """The side of LLVM and similar tools; None without."""
+        return None
+
+    @property
+    def learn_document(self) -> Callable[[], LearntDocument] | None:
+        """Learns the encodings of the document from an assembler; None where it has none."""
         return None
 
     @property

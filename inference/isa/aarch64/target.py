@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -9,6 +10,7 @@ from inference.isa.aarch64 import NAME
 from inference.isa.facets import BodyMaker, LatencyChainMaker, LlvmSide, SchemeCatalogue
 from inference.isa.operand_slots import OperandChooser
 from inference.isa.target import IsaTarget
+from inference.isa.words.documents import LearntDocument
 
 
 class Aarch64Target(IsaTarget):
@@ -41,6 +43,12 @@ class Aarch64Target(IsaTarget):
         from inference.isa.aarch64 import catalogue  # each facet when it is used
 
         return catalogue
+
+    @cached_property
+    def learn_document(self) -> Callable[[], LearntDocument]:
+        from inference.isa.aarch64.learning import learn_document  # each facet when it is used
+
+        return learn_document
 
 
 TARGET = Aarch64Target(NAME)

@@ -20,8 +20,8 @@ from typing import Any, cast, get_args
 
 from inference.agent.reading import read_json
 from inference.isa.code.control_flow import Flow
+from inference.isa.encodings import Encoding, field_of_text, word_of_text
 from inference.isa.scheme import Access, Operand, OperandKind, Scheme, memory_use
-from inference.isa.words.encodings import Encoding, field_of_text, word_of_text
 
 FORMAT = "pmweb-instruction-set"
 VERSIONS = (1, 2)  # of the format

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from inference.isa.words.encodings import Encoding, text_of_field
+from inference.isa.encodings import Encoding, text_of_field
 
 _VERSION = 2  # the first one with encodings
 _ENCODED = ("match", "mask", "fields")

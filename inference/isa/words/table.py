@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from inference.isa.document import InstructionSet
+from inference.isa.encodings import Encoding, Field
 from inference.isa.scheme import Scheme
 from inference.isa.words.codecs import Codec, CodecMaker, codec_of
-from inference.isa.words.encodings import Encoding, Field
 from inference.isa.words.instruction import OperandValue
 from inference.isa.words.operands import NoOperandError, OperandCoder, extractor, operand_coders
 

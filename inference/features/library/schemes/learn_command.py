@@ -17,7 +17,7 @@ _SHOWN = 20  # forms that are listed
 
 class Command(BaseCommand):
     help = (
-        "Learn the encodings of an instruction set from llvm-mc, and compare them with those of its document. "
+        "Learn the encodings of an instruction set from llvm-mc, and compare them with its document. "
         "docs/formats.md describes documents."
     )
 
@@ -49,7 +49,7 @@ class Command(BaseCommand):
 
     def _report(self, isa: str, learnt: LearntDocument) -> None:
         self.stdout.write(
-            f"{isa}: {learnt.forms:,} encodings learnt, {learnt.checked:,} instances with drawn operands agree"
+            f"{isa}: {learnt.forms:,} encodings learnt, {learnt.checked:,} drawn instances agree"
         )
         self.stdout.write(f"{len(learnt.changes):,} differ from the document")
         for text in learnt.changes[:_SHOWN]:

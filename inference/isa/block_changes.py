@@ -9,7 +9,7 @@ instruction stands before each instruction that reads the carrier.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -107,6 +107,86 @@ class ChangedBlock(Protocol):
 
     def cut(self, carriers: Sequence[Carrier], kind: ChangeKind) -> BlockChange:
         """The copies of the block behind instructions that overwrite these carriers."""
+
+
+MAX_CHANGED_INSTRUCTIONS = 32  # of all copies of a changed block
+
+
+class CuttableBlock:
+    """The changes of a block that any instruction set has, by the instructions that cut its carriers.
+
+    Args:
+        steps: The machine code of each instruction.
+        breakers: {carrier: machine code that cuts it}.
+        readers: {carrier: indices of the instructions that read it}.
+        no_op: Machine code that only needs an issue slot.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[bytes],
+        breakers: Mapping[Carrier, bytes],
+        readers: Mapping[Carrier, Sequence[int]],
+        no_op: bytes,
+    ) -> None:
+        self.copies = max(1, min(COPIES, MAX_CHANGED_INSTRUCTIONS // len(steps)))
+        self._steps = steps
+        self._breakers = breakers
+        self._readers = readers
+        self._no_op = no_op
+
+    @property
+    def carriers(self) -> tuple[Carrier, ...]:
+        return tuple(self._breakers)
+
+    @property
+    def code(self) -> bytes:
+        return b"".join(self._steps)
+
+    def initial_changes(self) -> list[BlockChange]:
+        repeated = self.code * self.copies
+        changes = [
+            BlockChange(ChangeKind.REPEATED, repeated, self.copies),
+            BlockChange(ChangeKind.PADDED, repeated + self._no_op * NOPS_PER_BLOCK, self.copies),
+        ]
+        return [*changes, self.cut(self.carriers, ChangeKind.CUT_ALL)] if self._breakers else changes
+
+    def single_cuts(self) -> list[BlockChange]:
+        return [self.cut((way,), ChangeKind.CUT) for way in self.carriers] if len(self._breakers) > 1 else []
+
+    def cut_everywhere(self) -> list[BlockChange]:
+        carriers = self._read_carriers()
+        return [self._cut_everywhere(carriers, ChangeKind.CUT_EVERYWHERE)] if carriers else []
+
+    def single_cuts_everywhere(self) -> list[BlockChange]:
+        carriers = self._read_carriers()
+        if len(carriers) < 2:
+            return []
+        return [self._cut_everywhere([carrier], ChangeKind.CUT_SINGLE_EVERYWHERE) for carrier in carriers]
+
+    def cut(self, carriers: Sequence[Carrier], kind: ChangeKind) -> BlockChange:
+        code = b"".join(self._breakers[carrier] for carrier in carriers)
+        return BlockChange(kind, code + self.code * self.copies, self.copies, tuple(carriers))
+
+    @property
+    def _is_loaded_again(self) -> bool:
+        """Whether the block loads what it stores."""
+        stored = [carrier for carrier in self.carriers if carrier.kind is CarrierKind.MEMORY]
+        return any(carrier.role is not CarrierRole.RESULT for carrier in stored)
+
+    def _read_carriers(self) -> list[Carrier]:
+        return [
+            carrier
+            for carrier in self.carriers
+            if carrier.kind in (CarrierKind.REGISTER, CarrierKind.FLAGS) and self._readers[carrier]
+        ]
+
+    def _cut_everywhere(self, carriers: Sequence[Carrier], kind: ChangeKind) -> BlockChange:
+        code = b"".join(
+            b"".join(self._breakers[way] for way in carriers if number in self._readers[way]) + step
+            for number, step in enumerate(self._steps)
+        )
+        return BlockChange(kind, code * self.copies, self.copies, tuple(carriers))
 
 
 OFFSET_DISTANCE = 128

@@ -181,10 +181,13 @@ class OperandNames:
     Attributes:
         flags: The names of all flags.
         register_kinds: {kind, such as `GPR`: pattern of its registers' names, in all widths}.
+        uniform: Properties of a `BlockScheme` that are the same for all schemes, or follow from another one:
+            `lock`, `rep`, `isa-set`.
     """
 
     flags: Collection[str] = ()
     register_kinds: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
+    uniform: Collection[str] = ()
 
 
 class BlockScheme(Protocol):

@@ -190,12 +190,14 @@ _VALUES: dict[str, Callable[[BlockScheme], str | frozenset[str]]] = {
 class FeatureTable:
     """The features of a domain over the schemes of a space.
 
-    The feature `uops` is left out where the space has no numbers of µops.
+    The feature `uops` is left out where the space has no numbers of µops, and so are those that tell no
+    schemes of the instruction set apart.
     """
 
     def __init__(self, space: SchemeSpace, settings: DomainSettings) -> None:
         self.space = space
-        names = [name for name in settings.feature_names if name != "uops" or space.uops]
+        lacking = {*space.operands.names.uniform, *([] if space.uops else ["uops"])}
+        names = [name for name in settings.feature_names if name not in lacking]
         self.vocabulary = Vocabulary(names, settings, space.operands.names)
         self._bits: list[dict[Any, Bits]] = [{} for _ in names]
         self._meanings: dict[AbstractInstruction, Bits] = {}

@@ -20,6 +20,7 @@ from inference.isa.block_changes import (
     ChangeKind,
 )
 from inference.isa.blocks import BlockError, changed_block
+from inference.isa.targets import DEFAULT
 from inference.predictors.protocol import Answer
 
 Answers = tuple[Answer, ...]
@@ -116,12 +117,13 @@ class ToolAccess:
     """Access to the tools.
 
     `ask`: their answers. `executes`: one of them executes blocks. `named_bound`: the bound that a core model
-    among them names in its answers, "" for none.
+    among them names in its answers, "" for none. `isa`: the instruction set of their blocks.
     """
 
     ask: Query
     executes: bool = False
     named_bound: Callable[[Answers], str] = lambda answers: ""
+    isa: str = DEFAULT
 
 
 def causes_of(
@@ -184,7 +186,7 @@ def _changeable_block(witness: DisagreementWitness, world: ToolAccess) -> Change
     if witness.kind != DIFFERENCE:
         return None
     try:
-        return changed_block(witness.code, executes=world.executes)
+        return changed_block(witness.code, executes=world.executes, isa=world.isa)
     except BlockError:
         return None
 

@@ -50,8 +50,19 @@ BY_COUNT = frozenset(_COUNTS.values())
 _INTEGER = re.compile(r"v?(p|movdq|movd|movq|lddqu|mpsad)\w*")
 """Mnemonics of vector instructions on integers: `paddd`, `vmovdqa`."""
 
+_FLOATING = re.compile(r"f\w+|[su]cvtf")
+"""Mnemonics of floating-point instructions where registers are named by their elements: `fadd`, `scvtf`."""
+
+_SHIFTED_OPERAND = re.compile(r"(?:lsl|lsr|asr|ror|[su]xt[bhw]) ?\d*")
+"""An operand that shifts or extends the one before it."""
+
 _UNQUALIFIED = ("crypto", "gather", "scatter", "string compare", "state")
 _VECTOR = re.compile(r"[XYZ]?MM(x4)?")
+_BY_ELEMENTS = re.compile(r"(FPR|VEC|ELEM).*")
+"""Vector registers that are named by their elements."""
+
+_SINGLE = re.compile(r"FPR\[(16|32|64)\]")
+_COMPUTING = frozenset(("arithmetic", "logical", "compare"))
 _CATEGORY_WORDS = {"fused-multiply-add": "FMA", "nop": "no-op", "minimum-maximum": "minimum and maximum"}
 _MAX_NAMED = 3
 """For a constrained mnemonic, matches up to this number are all named; beyond it, only that of the
@@ -71,7 +82,9 @@ def instruction_class(scheme: Scheme) -> str:
     if word == "FMA":
         return word
     if is_vector(scheme) and word not in _UNQUALIFIED:
-        return f"{'vector integer' if _INTEGER.fullmatch(scheme.mnemonic) else 'FP'} {word}"
+        return f"{_kind_of_elements(scheme)} {word}"
+    if scheme.category in _COMPUTING and _SHIFTED_OPERAND.fullmatch(scheme.operands[-1].name):
+        return f"{word} with a shifted or extended operand"
     counts = [_COUNTS[operand.text] for operand in scheme.operands if operand.text in _COUNTS]
     if counts and _SHIFTING.fullmatch(scheme.mnemonic):
         return counts[0]
@@ -79,16 +92,28 @@ def instruction_class(scheme: Scheme) -> str:
     return next(finer, word)
 
 
+def _kind_of_elements(scheme: Scheme) -> str:
+    if not _has_registers(scheme, _BY_ELEMENTS):
+        return "vector integer" if _INTEGER.fullmatch(scheme.mnemonic) else "FP"
+    if _FLOATING.fullmatch(scheme.mnemonic):
+        return "FP"
+    return "vector" if scheme.category == "move" else "vector integer"
+
+
 def is_vector(scheme: Scheme) -> bool:
-    return any(
-        operand.kind == "register" and _VECTOR.fullmatch(operand.name.partition("{")[0])
-        for operand in scheme.operands
-    )
+    return _has_registers(scheme, _VECTOR) or _has_registers(scheme, _BY_ELEMENTS)
 
 
 def is_scalar(scheme: Scheme) -> bool:
     """Whether it computes a single floating-point number."""
+    if _has_registers(scheme, _BY_ELEMENTS):
+        return _FLOATING.fullmatch(scheme.mnemonic) is not None and _has_registers(scheme, _SINGLE)
     return is_vector(scheme) and scheme.mnemonic.endswith(("ss", "sd", "sh"))
+
+
+def _has_registers(scheme: Scheme, pattern: re.Pattern[str]) -> bool:
+    names = (operand.name.partition("{")[0] for operand in scheme.operands if operand.kind == "register")
+    return any(pattern.fullmatch(name) for name in names)
 
 
 def accesses_memory(scheme: Scheme) -> bool:

@@ -110,7 +110,7 @@ def cause_context(campaign: Campaign, ask: Query) -> ToolAccess:
         bound = _BOUND.match(answers[slower - 1].detail)
         return bound[1] if bound else ""
 
-    return ToolAccess(ask, executes, named_bound)
+    return ToolAccess(ask, executes, named_bound, code_isa(campaign.isa))
 
 
 def ungrouped_discoveries(campaign: Campaign, domain: BlockDomain) -> list[UngroupedDiscovery]:

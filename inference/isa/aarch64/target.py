@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from inference.isa.aarch64 import NAME
-from inference.isa.facets import BodyMaker, LatencyChainMaker, LlvmSide, SchemeCatalogue
+from inference.isa.facets import BlockChanger, BodyMaker, LatencyChainMaker, LlvmSide, SchemeCatalogue
 from inference.isa.operand_slots import OperandChooser
 from inference.isa.target import IsaTarget
 from inference.isa.words.documents import LearntDocument
@@ -31,6 +31,12 @@ class Aarch64Target(IsaTarget):
         from inference.isa.aarch64 import tools  # each facet when it is used
 
         return tools
+
+    @cached_property
+    def changes(self) -> BlockChanger:
+        from inference.isa.aarch64 import changes  # each facet when it is used
+
+        return changes
 
     @cached_property
     def operands(self) -> OperandChooser[Any]:

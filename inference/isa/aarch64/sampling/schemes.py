@@ -11,6 +11,7 @@ from random import Random
 from inference.isa.aarch64.allocation import MEMORY, AArch64AllocationError, AArch64Allocator
 from inference.isa.aarch64.decoding import WORD_BYTES, decode, table
 from inference.isa.aarch64.sampling.slots import INDEX, NumberedRegister, WordSlots, slots
+from inference.isa.encodings import WORD_BITS
 from inference.isa.operand_slots import (
     Address,
     ChoiceError,
@@ -21,7 +22,6 @@ from inference.isa.operand_slots import (
     Slots,
 )
 from inference.isa.scheme import Scheme
-from inference.isa.words.encodings import WORD_BITS
 from inference.isa.words.instruction import GENERAL, InMemory, OperandValue, RegisterPart
 
 _IRRELEVANT_REASONS = (

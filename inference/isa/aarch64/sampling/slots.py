@@ -32,6 +32,7 @@ FLAGS = ("n", "z", "c", "v")
 NAMES = OperandNames(
     FLAGS,
     {"GPR": re.compile(r"GPR\[\d+\]"), "vector": re.compile(r"(?:FPR|VEC|ELEM).*")},
+    ("lock", "rep", "isa-set"),
 )
 
 BASES = (19, 20, 21)

@@ -15,13 +15,11 @@ from iced_x86 import (
 )
 
 from inference.isa.block_changes import (
-    COPIES,
-    NOPS_PER_BLOCK,
     BlockChange,
     Carrier,
     CarrierKind,
-    CarrierRole,
     ChangeKind,
+    CuttableBlock,
 )
 from inference.isa.code.block import BlockError
 from inference.isa.x86.changes.block_accesses import FLAGS, STACK, BlockAccesses, StoredPlace
@@ -30,7 +28,6 @@ from inference.isa.x86.changes.registers import without_loads
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
 
-_MAX_INSTRUCTIONS = 32  # of all copies of a changed block
 _BASES = (
     Register.R14, Register.R15, Register.RBP, Register.R13, Register.R12, Register.RBX, Register.R11,
 )  # fmt: skip
@@ -41,7 +38,7 @@ _GENERAL = "EAX ECX EDX EBX ESP EBP ESI EDI R8D R9D R10D R11D R12D R13D R14D R15
 _NARROW = {1: Code.MOV_RM8_IMM8, 2: Code.MOV_RM16_IMM16, 4: Code.MOV_RM32_IMM32, 8: Code.MOV_RM64_IMM32}
 
 
-class X86ChangedBlock:
+class X86ChangedBlock(CuttableBlock):
     """See `inference.isa.block_changes.ChangedBlock`. Raises `BlockError` for code that is no basic block.
 
     `executes`: the changed blocks are executed, so that the stack pointer must not change.
@@ -51,50 +48,15 @@ class X86ChangedBlock:
         self._instructions = list(Decoder(64, code, ip=ADDRESS_OF_CODE))
         if not self._instructions or any(instruction.is_invalid for instruction in self._instructions):
             raise BlockError("these bytes are no basic block")
-        self._code = code
-        self.copies = max(1, min(COPIES, _MAX_INSTRUCTIONS // len(self._instructions)))
-        self._readers: dict[Carrier, tuple[int, ...]] = {}
-        self._breakers = dict(self._carriers(executes=executes))
-
-    @property
-    def carriers(self) -> tuple[Carrier, ...]:
-        return tuple(self._breakers)
-
-    def initial_changes(self) -> list[BlockChange]:
-        changes = [
-            BlockChange(ChangeKind.REPEATED, self._code * self.copies, self.copies),
-            BlockChange(ChangeKind.PADDED, self._padded(), self.copies),
-        ]
-        return [*changes, self.cut(self.carriers, ChangeKind.CUT_ALL)] if self._breakers else changes
-
-    def single_cuts(self) -> list[BlockChange]:
-        return [self.cut((way,), ChangeKind.CUT) for way in self.carriers] if len(self._breakers) > 1 else []
-
-    def cut_everywhere(self) -> list[BlockChange]:
-        carriers = self._read_carriers()
-        return [self._cut_everywhere(carriers, ChangeKind.CUT_EVERYWHERE)] if carriers else []
-
-    def single_cuts_everywhere(self) -> list[BlockChange]:
-        carriers = self._read_carriers()
-        if len(carriers) < 2:
-            return []
-        return [self._cut_everywhere([carrier], ChangeKind.CUT_SINGLE_EVERYWHERE) for carrier in carriers]
-
-    def _read_carriers(self) -> list[Carrier]:
-        return [
-            carrier
-            for carrier in self.carriers
-            if carrier.kind in (CarrierKind.REGISTER, CarrierKind.FLAGS) and self._readers[carrier]
-        ]
-
-    def _cut_everywhere(self, carriers: Sequence[Carrier], kind: ChangeKind) -> BlockChange:
-        code = b""
-        begin = 0
-        for number, instruction in enumerate(self._instructions):
-            code += b"".join(self._breakers[way] for way in carriers if number in self._readers[way])
-            code += self._code[begin : begin + instruction.len]
-            begin += instruction.len
-        return BlockChange(kind, code * self.copies, self.copies, tuple(carriers))
+        touched = BlockAccesses(self._instructions)
+        breakers: dict[Carrier, bytes] = {}
+        readers: dict[Carrier, Sequence[int]] = {}
+        for carrier, resource, breaker in _carriers(touched, executes=executes):
+            breakers[carrier], readers[carrier] = encode(breaker), touched.readers(resource)
+        starts = [instruction.ip - ADDRESS_OF_CODE for instruction in self._instructions]
+        ends = [*starts[1:], len(code)]
+        steps = [code[start:end] for start, end in zip(starts, ends, strict=True)]
+        super().__init__(steps, breakers, readers, encode(Instruction.create(Code.NOPD)))
 
     def loads_before_stores(self) -> list[BlockChange]:
         """The copies with all loads before all stores.
@@ -109,44 +71,32 @@ class X86ChangedBlock:
         return [*alone, BlockChange(ChangeKind.LOADS_FIRST, code, self.copies)]
 
     def registers_for_loads(self) -> list[BlockChange]:
-        stored = [carrier for carrier in self.carriers if carrier.kind is CarrierKind.MEMORY]
-        loaded_again = any(carrier.role is not CarrierRole.RESULT for carrier in stored)
-        code = None if loaded_again else without_loads(self._instructions)
+        code = None if self._is_loaded_again else without_loads(self._instructions)
         return [] if code is None else [BlockChange(ChangeKind.REGISTERS, code * self.copies, self.copies)]
 
-    def cut(self, carriers: Sequence[Carrier], kind: ChangeKind) -> BlockChange:
-        code = b"".join(self._breakers[carrier] for carrier in carriers)
-        return BlockChange(kind, code + self._code * self.copies, self.copies, tuple(carriers))
 
-    def _padded(self) -> bytes:
-        nop = encode(Instruction.create(Code.NOPD))
-        return (self._code * self.copies) + nop * NOPS_PER_BLOCK
+def _carriers(touched: BlockAccesses, *, executes: bool) -> Iterator[tuple[Carrier, object, Instruction]]:
+    """Each carrier with its resource, and the instruction that cuts it."""
+    base = next((candidate for candidate in _BASES if candidate not in touched.written), None)
+    if base is None:
+        return
+    for register in sorted(touched.written):
+        if register == Register.RSP and executes:
+            continue
+        breaker = _register_breaker(register, base, touched)
+        if breaker is not None:
+            kind = CarrierKind.STACK if register == Register.RSP else CarrierKind.REGISTER
+            yield _carrier(kind, register_names()[register], touched, register), register, breaker
+    if touched.writers(FLAGS) or touched.readers(FLAGS):
+        test = Instruction.create_reg_reg(Code.TEST_RM64_R64, base, base)
+        yield _carrier(CarrierKind.FLAGS, "flags", touched, FLAGS), FLAGS, test
+    for place in touched.stored:
+        carrier = _carrier(CarrierKind.MEMORY, str(place), touched, place)
+        yield carrier, place, _store(place, base, touched)
 
-    def _carriers(self, *, executes: bool) -> Iterator[tuple[Carrier, bytes]]:
-        """Each carrier with the machine code that cuts it."""
-        touched = BlockAccesses(self._instructions)
-        base = next((candidate for candidate in _BASES if candidate not in touched.written), None)
-        if base is None:
-            return
-        for register in sorted(touched.written):
-            if register == Register.RSP and executes:
-                continue
-            breaker = _register_breaker(register, base, touched)
-            if breaker is not None:
-                kind = CarrierKind.STACK if register == Register.RSP else CarrierKind.REGISTER
-                name = register_names()[register]
-                yield self._carrier(kind, name, touched, register), encode(breaker)
-        if touched.writers(FLAGS) or touched.readers(FLAGS):
-            test = Instruction.create_reg_reg(Code.TEST_RM64_R64, base, base)
-            yield self._carrier(CarrierKind.FLAGS, "flags", touched, FLAGS), encode(test)
-        for place in touched.stored:
-            carrier = self._carrier(CarrierKind.MEMORY, str(place), touched, place)
-            yield carrier, encode(_store(place, base, touched))
 
-    def _carrier(self, kind: CarrierKind, name: str, touched: BlockAccesses, resource: object) -> Carrier:
-        carrier = Carrier(kind, name, touched.role(resource), touched.writers(resource))
-        self._readers[carrier] = touched.readers(resource)
-        return carrier
+def _carrier(kind: CarrierKind, name: str, touched: BlockAccesses, resource: object) -> Carrier:
+    return Carrier(kind, name, touched.role(resource), touched.writers(resource))
 
 
 def _register_breaker(

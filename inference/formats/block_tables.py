@@ -12,7 +12,9 @@ from inference.formats.gematria_blocks import read_gematria
 from inference.formats.machine_tables import is_machine_table, machine_of, read_machine_table
 from inference.formats.mca_json import BEGINNING as MCA
 from inference.formats.mca_json import read_mca_json
+from inference.formats.nanobench_output import is_nanobench, read_nanobench
 from inference.formats.problems import Problems
+from inference.formats.uarch_bench_tables import is_uarch_bench, read_uarch_bench
 
 PEEK = 8192
 """Bytes at the beginning from which the format is detected."""
@@ -21,7 +23,9 @@ PEEK = 8192
 def is_block_table(beginning: bytes) -> bool:
     """Whether a file that begins with these bytes has blocks and numbers, even if it has problems."""
     first = beginning[:PEEK]
-    return bool(GEMATRIA.match(first) or MCA.match(first)) or is_machine_table(first) or is_block_csv(first)
+    if GEMATRIA.match(first) or MCA.match(first) or is_nanobench(first) or is_uarch_bench(first):
+        return True
+    return is_machine_table(first) or is_block_csv(first)
 
 
 def open_blocks(file: BinaryIO, file_name: str, broken: BrokenRows) -> BlockFile:
@@ -33,6 +37,10 @@ def open_blocks(file: BinaryIO, file_name: str, broken: BrokenRows) -> BlockFile
         return ListedBlocks(read_gematria(file.read(), problems), broken, problems)
     if MCA.match(first):
         return ListedBlocks(read_mca_json(file.read(), file_name, problems), broken, problems)
+    if is_nanobench(first):
+        return ListedBlocks(read_nanobench(file.read(), problems), broken, problems)
+    if is_uarch_bench(first):
+        return ListedBlocks(read_uarch_bench(file.read(), problems), broken, problems)
     if is_machine_table(first):
         return ListedBlocks(read_machine_table(file, problems), broken, problems)
     blocks = BlockFile(file, broken)

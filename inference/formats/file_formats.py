@@ -12,6 +12,7 @@ from inference.formats import (
     insn_bench_tables,
     instlat_dumps,
     mapping_json,
+    measured_rows,
     osaca_reading,
     palmed_json,
     rejects_json,
@@ -182,7 +183,7 @@ FORMATS = (
         FileContent.EXPERIMENTS,
         instlat_dumps.SIGNATURE,
         instlat_dumps.read_instlat_throughput,
-        instlat_dumps.reads_throughputs,
+        measured_rows.reads_throughputs,
     ),
     Format(
         "instlat-latencies",
@@ -197,7 +198,7 @@ FORMATS = (
         FileContent.EXPERIMENTS,
         insn_bench_tables.SIGNATURE,
         insn_bench_tables.read_insn_bench_throughput,
-        insn_bench_tables.reads_throughputs,
+        measured_rows.reads_throughputs,
     ),
     Format(
         "insn-bench-latencies",

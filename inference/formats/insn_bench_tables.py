@@ -11,25 +11,15 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
-from inference.formats.document import (
-    ENTRY_LIMIT,
-    Document,
-    ExperimentEntry,
-    LatencyEntry,
-    PairEntry,
-    partial_document,
-)
-from inference.formats.printed_instructions import ONE_REGISTER
+from inference.formats.document import Document, PairEntry
+from inference.formats.measured_rows import MeasuredRow, latencies_of, pairs_of_sources, throughputs_of
 from inference.formats.source import Signature, Source
-from inference.formats.yaml_documents import facts_of_part
 from inference.isa.scheme import TIMED_BY_VALUES, Operand, Scheme
 from inference.isa.targets import AARCH64, target_of
 
-_PARTS = THROUGHPUTS, LATENCIES = "throughputs", "latencies"
+MAX_LENGTH = 200  # characters of a row
 _HEADER = re.compile(r"^(?:\| )?instruction(?: \| |\t)latency(?: \| |\t)throughput(?: \|)?\r?$", re.MULTILINE)
 SIGNATURE = Signature(patterns=(_HEADER,), within=1 << 16)
 _ROW = re.compile(
@@ -55,112 +45,48 @@ class _UnknownFormError(Exception):
     """A name stands for no scheme, or for several; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """A row: line, from 1; cycles, and instructions per cycle, None for none."""
-
-    line: int
-    name: str
-    latency: float | None
-    ipc: float | None
-    scheme: Scheme | None
-    why: str
-
-
-def reads_throughputs(source: Source) -> bool:
-    """Whether the requested part is throughputs, which is the default, not latencies."""
-    return source.part != LATENCIES
-
-
 def read_insn_bench_throughput(source: Source) -> Document:
-    rows = _rows(source)
-    dropped: dict[str, str] = {}
-    experiments: dict[str, ExperimentEntry] = {}
-    for row in rows:
-        if row.scheme is None or not row.ipc:
-            dropped[row.name] = row.why or "it has no throughput"
-        elif row.scheme.text in experiments:
-            dropped[row.name] = f"{row.scheme.text} is {experiments[row.scheme.text].column}"
-        else:
-            terms = ((row.scheme.text, 1),)
-            experiments[row.scheme.text] = ExperimentEntry(row.line, row.name, terms, 1 / row.ipc)
-    facts = _facts(source, rows)
-    return partial_document(source.problems, facts, dropped, experiments=experiments.values())
+    return throughputs_of(source, _rows(source.text), {"isa": AARCH64, "units": ["ipc"]})
 
 
 def read_insn_bench_latency(source: Source) -> Document:
-    rows = _rows(source)
-    dropped: dict[str, str] = {}
-    latencies: dict[str, LatencyEntry] = {}
-    for row in rows:
-        pairs = () if row.scheme is None or row.latency is None else tuple(_pairs(row.scheme, row.latency))
-        if row.scheme is None or not pairs:
-            dropped[row.name] = row.why or "it shows no latency from an operand to the first one"
-        elif row.scheme.text in latencies:
-            dropped[row.name] = f"{row.scheme.text} is {latencies[row.scheme.text].column}"
+    return latencies_of(source, _rows(source.text), {"isa": AARCH64})
+
+
+def _rows(text: str) -> Iterator[MeasuredRow]:
+    for line, printed in enumerate(text.splitlines(), start=1):
+        match = _ROW.fullmatch(printed.strip()) if len(printed) < MAX_LENGTH else None
+        if match is None:
+            continue
+        name, latency, ipc = match.group("name", "latency", "ipc")
+        try:
+            scheme = _scheme_named(name)
+        except _UnknownFormError as error:
+            is_sequence = "->" in name or "//" in name
+            yield MeasuredRow(line, name, None, None, (), str(error), str(error), is_sequence)
         else:
-            latencies[row.scheme.text] = LatencyEntry(row.line, row.name, row.scheme.text, pairs)
-    facts = _facts(source, rows)
-    return partial_document(source.problems, facts, dropped, latencies=latencies.values())
+            cycles = 1 / float(ipc) if ipc[0].isdecimal() and float(ipc) else None
+            pairs = _pairs(scheme, float(latency)) if latency[0].isdecimal() else ()
+            yield MeasuredRow(line, name, scheme, cycles, pairs)
 
 
-def _pairs(scheme: Scheme, cycles: float) -> Iterator[PairEntry]:
+def _pairs(scheme: Scheme, cycles: float) -> tuple[PairEntry, ...]:
     """The latencies that the tool's chains show: from an address, or from sources in one register."""
     explicit = _explicit(scheme)
     written = [operand for operand in explicit if "W" in operand.access]
     flags = any(operand.kind == "flags" and "W" in operand.access for operand in scheme.operands)
     chains = target_of(AARCH64).chains
     if chains is None or flags or len(written) != 1 or scheme.category in TIMED_BY_VALUES:
-        return
-    links = [link for link in chains.links_of(scheme.text) if link.destination == "1"]
+        return ()
+    sources = [link.source for link in chains.links_of(scheme.text) if link.destination == "1"]
     if scheme.memory:
         plain = explicit[0].name.startswith("GPR") and _fits_address(explicit[-1].name, ())
-        sources = [link.source for link in links if plain and link.source.endswith("address")]
-    else:
-        sources = [link.source for link in links if link.source.isdecimal()]
-    if len(sources) == 1:
-        yield PairEntry(sources[0], "1", cycles, cycles)
-    else:
-        yield from (PairEntry(source, "1", at_most=cycles, why=ONE_REGISTER) for source in sources)
+        return pairs_of_sources([name for name in sources if plain and "address" in name], cycles, cycles)
+    return pairs_of_sources([name for name in sources if name.isdecimal()], cycles, cycles)
 
 
 def _explicit(scheme: Scheme) -> list[Operand]:
     return [operand for operand in scheme.operands if not operand.implicit]
-
-
-def _rows(source: Source) -> list[_Row]:
-    rows = list(_read_rows(source.text))
-    if len(rows) > ENTRY_LIMIT:
-        source.at().add(f"{len(rows):,} rows", f"at most {ENTRY_LIMIT:,} are read")
-    return rows[:ENTRY_LIMIT]
-
-
-def _read_rows(text: str) -> Iterator[_Row]:
-    for line, printed in enumerate(text.splitlines(), start=1):
-        match = _ROW.fullmatch(printed.strip()) if len(printed) < 200 else None
-        if match is None:
-            continue
-        scheme, why = None, ""
-        try:
-            scheme = _scheme_named(match["name"])
-        except _UnknownFormError as error:
-            why = str(error)
-        yield _Row(line, match["name"], _number(match["latency"]), _number(match["ipc"]), scheme, why)
-
-
-def _number(cell: str) -> float | None:
-    return float(cell) if cell[0].isdecimal() else None
-
-
-def _facts(source: Source, rows: Sequence[_Row]) -> Mapping[str, Any]:
-    matched = sum(row.scheme is not None for row in rows)
-    return {
-        **facts_of_part(source, _PARTS),
-        "isa": AARCH64,
-        "instructions": len(rows),
-        "matched": matched,
-        "units": ["ipc"],
-    }
 
 
 @cache

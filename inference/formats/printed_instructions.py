@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from inference.formats.document import PairEntry
+from inference.formats.measured_rows import ONE_REGISTER, pairs_of_sources
 from inference.isa.names import SchemeNames
 from inference.isa.scheme import TIMED_BY_VALUES, Scheme
 from inference.isa.targets import target_of
@@ -20,9 +21,6 @@ MAX_LENGTH = 120
 """Characters of an instruction; longer texts are none."""
 
 NO_SCHEME = "the instruction set has no such scheme"
-ONE_REGISTER = "one register for several sources: one of them takes as long, none takes longer"
-"""Reason of a bound: the largest latency of several pairs, which one measurement cannot tell apart."""
-
 _TOKEN = re.compile(r"(?:\[[^\]]{0,60}\]|<[^>]{0,20}>|[^,\s\[{]+)(?: ?\{[kz]\}){0,2}|\{[kz]\}")
 _PREFIXES = frozenset({"lock", "rep", "repe", "repne", "{evex}"})
 _SAME_MNEMONIC = {
@@ -133,9 +131,9 @@ class PrintedInstruction:
         links = [] if maker is None else maker.links_of(self.scheme.text)
         sources = [link.source for link in links if link.destination == "1" and self._is_chained(link.source)]
         ends = {(link.source, link.destination) for link in links}
-        if len(sources) == 1 and not {("1", "flags"), ("flags", "1")} <= ends:
-            return (PairEntry(sources[0], "1", cycles, cycles),)
-        return tuple(PairEntry(source, "1", at_most=cycles, why=ONE_REGISTER) for source in sources)
+        if {("1", "flags"), ("flags", "1")} <= ends:  # the chain may lead through the flags
+            return tuple(PairEntry(source, "1", at_most=cycles, why=ONE_REGISTER) for source in sources)
+        return pairs_of_sources(sources, cycles, cycles)
 
     def _is_chained(self, source: str) -> bool:
         """Whether a source, as in a chain's link, is in the register of the destination."""

@@ -75,7 +75,6 @@ def test_a_tab_separated_report_reads_the_same() -> None:
         ("ldr (imm; ofs = 0; unaligned)", "unaligned"),
         ("str -> ldr (ofs = 0 -> ofs = 0)", "several instructions"),
         ("eor (reg; clearing idiom)", "clearing idiom"),
-        ("ldr (imm; ofs = 16)", "is ldr (imm; ofs = 0)"),
         ("sm4e", "no scheme fits"),
     ],
 )

@@ -15,6 +15,9 @@ from inference.isa.x86.assembly.listed_instructions import ListingReader
 from inference.isa.x86.assembly.prefixes import is_prefix
 from inference.isa.x86.assembly.statements import visible_syntax
 
+_WAIT = b"\x9b"
+"""An instruction that disassemblers print as one with the next: `fstsw` for `fwait; fnstsw`."""
+
 
 def program_of_listing(listing: Listing) -> AssemblyProgram:
     """The program of a listing. Raises `BlockError` with the line."""
@@ -24,7 +27,7 @@ def program_of_listing(listing: Listing) -> AssemblyProgram:
 
 
 def _with_prefixes_joined(lines: Sequence[ListedLine]) -> list[ListedLine]:
-    """The lines; prefixes on lines of their own, as in llvm-objdump, are joined with the next one."""
+    """The lines; prefixes on lines of their own, as of llvm-objdump, joined with the next; `wait` apart."""
     joined: list[ListedLine] = []
     prefixes: ListedLine | None = None
     for line in lines:
@@ -42,6 +45,10 @@ def _with_prefixes_joined(lines: Sequence[ListedLine]) -> list[ListedLine]:
         words = current.text.split()
         if words and all(map(is_prefix, words)):
             prefixes = current
+        elif current.code.startswith(_WAIT) and len(current.code) > 1 and current.address is not None:
+            joined.append(replace(current, code=_WAIT, text="wait"))
+            rest = f"fn{current.text[1:]}"
+            joined.append(replace(current, code=current.code[1:], address=current.address + 1, text=rest))
         else:
             joined.append(current)
     if prefixes is not None:

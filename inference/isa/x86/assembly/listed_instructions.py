@@ -24,7 +24,7 @@ from inference.isa.x86.assembly.layout import (
     lay_out,
     place_at,
 )
-from inference.isa.x86.assembly.mnemonics import att_readings, readings
+from inference.isa.x86.assembly.mnemonics import att_readings, exchange_reversed, readings
 from inference.isa.x86.assembly.operands import MemoryOperand, WrittenInstruction, is_vector, registers
 from inference.isa.x86.assembly.prefixes import is_prefix
 from inference.isa.x86.assembly.statements import read_statement, visible_syntax
@@ -202,13 +202,14 @@ def _is_instruction(line: ListedLine, decoded: Instruction) -> bool:
 def _contradicts(text: str, decoded: Instruction) -> bool:
     """Whether a text that it knows names another instruction than the bytes are, or other registers.
 
-    Operands are not compared further: programs print addresses, names and implied operands as they like.
+    Operands are not compared further: programs print addresses, names and implied operands as they like. Texts
+    in AT&T syntax mix up x87's subtractions and divisions with their reverses.
     """
     words = _words_of(text)
     if not words.mnemonics:
         return False
     mnemonic = MNEMONICS[decoded.mnemonic]
-    if mnemonic not in words.mnemonics:
+    if mnemonic not in words.mnemonics and exchange_reversed(mnemonic) not in words.mnemonics:
         return not (mnemonic in _NO_OPERATION and words.mnemonics & _NO_OPERATION)
     kinds = [decoded.op_kind(number) for number in range(decoded.op_count)]
     direct = {

@@ -149,6 +149,10 @@ _INTEL = re.compile(r"\s*(\d{1,7})\.(\d{1,4})\s*")
 """Line and column, at the end of each instruction's line by Intel's classic compilers."""
 
 
+_JULIA = re.compile(r";\s*@ (\S+):(\d+) within\b.*")
+"""`; │ @ dot.jl:4 within `dot`` of Julia, without what it draws."""
+
+
 class SourceComments:
     """Source lines by directives and comments of compilers' assembly. `place`: of the next instructions."""
 
@@ -172,6 +176,8 @@ class SourceComments:
             self._set(self._file, int(intel[1]))
         elif place := _PLACE.fullmatch(comment):
             self._set(place[1].strip(), int(place[2]), place[4] or "")
+        elif julia := _JULIA.fullmatch(comment):
+            self._set(julia[1], int(julia[2]))
         elif microsoft := _MICROSOFT.match(comment):
             if microsoft[4]:
                 self._file = microsoft[4].strip()

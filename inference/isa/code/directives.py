@@ -47,7 +47,8 @@ _UNDOTTED_DATA = re.compile(r"([\w.$?@]+\s+)?(?:d[bwdqtoyz]|res[bwdqt])\b.*", re
 
 _UNDOTTED_REFUSED = re.compile(
     r"(?:include|incbin|times|rept|repeat|macro|endm|endrep|"
-    r"%(?:macro|rep|include|if\w*|define|assign|rotate))\b.*",
+    r"%(?:macro|rep|include|if\w*|define|assign|rotate))\b.*|"
+    r"[\w$?@.]+\s+proc\b.*\buses\b.*|local\s+[\w$?@]+\s*:.*|invoke\s.*",
     re.IGNORECASE,
 )
 
@@ -58,7 +59,7 @@ def is_undotted(text: str) -> bool:
 
 
 def is_refused_undotted(text: str) -> bool:
-    """Whether such a directive repeats or includes code."""
+    """Whether such a directive repeats, includes or makes code."""
     return _UNDOTTED_REFUSED.fullmatch(text) is not None
 
 

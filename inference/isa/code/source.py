@@ -43,6 +43,10 @@ def lines_without_drawings(lines: list[str]) -> list[str]:
 
 
 MAX_LINES = 200_000  # of a pasted text
+_FENCE = ("```", "~~~")
+_PROSE = re.compile(r"\s*(?:[#>*|]|[A-Z][\w']*,?\s+[a-z]|\d+\.\s)")
+"""The beginning of a line of Markdown that is no code: a heading, a quotation, a list, a sentence."""
+
 _CONTROL = re.compile("[\0-\x08\x0e-\x1f\x7f\ud800-\udfff]")
 _MARK = re.compile(r"[\"'#;]|//|/\*")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"?')
@@ -71,7 +75,18 @@ def lines_of(text: str) -> list[str]:
     lines = without_colours(text).splitlines()
     if len(lines) > MAX_LINES:
         raise BlockError(f"a text has at most {MAX_LINES:,} lines, not {len(lines):,}")
-    return lines
+    return _without_prose(lines) if text.lstrip().startswith(_FENCE) or "\n```" in text else lines
+
+
+def _without_prose(lines: list[str]) -> list[str]:
+    """The lines of Markdown; its fences, and sentences outside of them, are blank."""
+    is_code = False
+    code_lines = []
+    for line in lines:
+        is_fence = line.lstrip().startswith(_FENCE)
+        is_code ^= is_fence
+        code_lines.append("" if is_fence or (not is_code and _PROSE.match(line)) else line)
+    return code_lines
 
 
 def source_lines(lines: list[str], first: int, *, numbers_have_hashes: bool = False) -> Iterator[SourceLine]:

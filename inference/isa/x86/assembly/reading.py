@@ -8,6 +8,7 @@ from functools import partial
 
 from inference.isa.code.pieces import AssemblyProgram
 from inference.isa.code.source import lines_of, source_lines
+from inference.isa.x86.assembly.dialects import plain_assembly
 from inference.isa.x86.assembly.disassembly import program_of_listing
 from inference.isa.x86.assembly.legacy_modes import refuse_legacy_modes
 from inference.isa.x86.assembly.listing_kinds import listing_in
@@ -30,7 +31,8 @@ def program_of_lines(
     numbered = list(enumerate(lines, start=first))
     if program := listed_program(numbered, is_foreign):
         return program
-    return _with_note(program_of_text(list(source_lines(lines, first)), state), refuse_legacy_modes(numbered))
+    program = program_of_text(list(source_lines(plain_assembly(lines), first)), state)
+    return _with_note(program, refuse_legacy_modes(numbered))
 
 
 def _with_note(program: AssemblyProgram, note: str) -> AssemblyProgram:

@@ -46,8 +46,8 @@ _PLACE = re.compile(
     r"(?:(?:0x)?(?P<address>[0-9a-f]+)?\s*|\S+\s{2,})<(?P<label>.*?)(?P<offset>[+-](?:0x)?[0-9a-f]+)?>",
     re.IGNORECASE,
 )
-_ATT = re.compile(r"(?:^|[\s,(*:{])%[a-z]|(?:^|[\s,])\$[\w.(-]", re.IGNORECASE)
-"""What only AT&T syntax has: `%rax`, `$1`."""
+_ATT = re.compile(r"(?:^|[\s,(*:{])%[a-z]|(?:^|[\s,])\$(?!L+N?\d+@)[\w.(-]", re.IGNORECASE)
+"""What only AT&T syntax has: `%rax`, `$1`; `$LL4@f` is a label of MSVC."""
 
 _INTEL = re.compile(r"\[|\bptr\b|\boffset\b|\bbcst\b", re.IGNORECASE)  # what only Intel syntax has
 MAX_INSTRUCTION_LENGTH = 500  # characters

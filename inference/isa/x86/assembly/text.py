@@ -318,8 +318,10 @@ class _TextReader:
         """A directive in the syntax of NASM, MASM or IDA."""
         word, *arguments = text.split(maxsplit=2)
         if directives.is_refused_undotted(text):
+            word = " ".join([word, *arguments]) if arguments[:1] and arguments[0].lower() == "proc" else word
             raise BlockError(
-                f"{word.lower()} repeats or includes code, which is not supported: paste the resulting code"
+                f"{word.lower()[:40]} repeats or includes code, which is not supported: "
+                "paste the resulting code"
             )
         if directives.is_undotted_data(text):
             is_labelled = bool(self._labels) or directives.is_named_data(text)

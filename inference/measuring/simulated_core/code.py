@@ -1,6 +1,7 @@
 """The instructions that machine code executes, with their reads and writes.
 
-Jumps lead to their targets. Branches are not taken: the codes of measurements are made such that none is.
+Jumps lead to their targets. Conditions are not computed: branches of measured codes are not taken, except
+those that close an iteration, behind which nothing can be executed.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ class ExecutedCode:
     Args:
         instructions: Those that are executed, in order, without jumps and branches.
         fused: Places among them of instructions that share the slot of the one behind them.
-        taken: Jumps on the way.
-        branches: Branches on the way, none of which is taken, that are not fused with what precedes them.
+        jumps: Jumps and branches on the way that are not fused with what precedes them.
+        taken: Those that lead elsewhere, fused ones included.
         size: Bytes of all that is executed.
     """
 
     instructions: tuple[InstructionAccesses, ...]
     fused: frozenset[int]
+    jumps: int
     taken: int
-    branches: int
     size: int
 
 
@@ -48,7 +49,8 @@ def executed_code(code: bytes, isa: str, fusible: Collection[str], *, equal_star
     Raises:
         BlockError: For undecodable code, calls, and ways that never reach the end.
     """
-    steps = list(_way(block_reader(isa).steps_of(code)))
+    way = list(_way(block_reader(isa).steps_of(code)))
+    steps = [step for step, _ in way]
     plain = [step.code for step in steps if step.flow == "next"]
     block = _long_block(plain, isa)
     pairs = _fused_branches(steps, isa, fusible)
@@ -56,28 +58,31 @@ def executed_code(code: bytes, isa: str, fusible: Collection[str], *, equal_star
     return ExecutedCode(
         access_reader(isa).accesses_of(block, equal_start=equal_start) if plain else (),
         frozenset(moves),
-        sum(step.flow == "jump" for step in steps),
-        sum(step.flow == "branch" for step in steps) - pairs,
+        sum(step.flow != "next" for step in steps) - pairs,
+        sum(is_taken for _, is_taken in way),
         sum(len(step.code) for step in steps),
     )
 
 
-def _way(steps: Sequence[CodeStep]) -> Iterator[CodeStep]:
-    """The executed steps, in order."""
-    numbers = {step.address: number for number, step in enumerate(steps)}
+def _way(steps: Sequence[CodeStep]) -> Iterator[tuple[CodeStep, bool]]:
+    """The executed steps, in order, and whether each leads elsewhere than to the one behind it."""
+    end = steps[-1].address + len(steps[-1].code)
+    numbers = {end: len(steps)} | {step.address: number for number, step in enumerate(steps)}
     number = 0
     while number < len(steps):
         step = steps[number]
         if step.flow in ("call", "end"):
-            raise BlockError(f"the simulated core executes no calls and returns: {step.code.hex()}")
-        yield step
+            raise BlockError(f"the simulated core executes no calls, returns and traps: {step.code.hex()}")
         number += 1
-        if step.flow == "jump":
-            end = steps[-1].address + len(steps[-1].code)
-            target = len(steps) if step.target == end else numbers.get(step.target or 0, -1)
+        target = number
+        if step.flow != "next":
+            target = numbers.get(-1 if step.target is None else step.target, -1)
             if target < number:
-                raise BlockError("the simulated core executes no jumps back, and none out of the code")
-            number = target
+                raise BlockError(f"a simulated jump leads forwards within its code, not {step.code.hex()}")
+        closes = number < len(steps) and steps[number].flow == "end"
+        is_taken = step.flow == "jump" or (step.flow == "branch" and closes)
+        yield step, is_taken
+        number = target if is_taken else number
 
 
 def _long_block(codes: Sequence[bytes], isa: str) -> Block:

@@ -82,9 +82,7 @@ class SimulatedCore:
         limits = self.model.front_end or FrontEndLimits()
         executed = executed_code(code, self.isa, limits.fused or (), equal_start=in_blocks)
         uops = renamed_uops(executed, self.model)
-        jumps = (
-            executed.taken + executed.branches + is_loop
-        )  # a counter is fused with the jump that closes it
+        jumps = executed.jumps + is_loop  # a counter is fused with the jump that closes it
         uops += [SimulatedUop(0, len(executed.instructions) + number) for number in range(jumps)]
         slots = sum(uop.slots for uop in uops)
         interval = _fetching(executed, limits, slots, is_loop=is_loop)
@@ -100,7 +98,7 @@ class SimulatedCore:
 
 def _fetching(code: ExecutedCode, limits: FrontEndLimits, slots: int, *, is_loop: bool) -> float:
     """The fewest cycles from iteration to iteration by what precedes dispatch."""
-    instructions = len(code.instructions) + code.taken + code.branches
+    instructions = len(code.instructions) + code.jumps
     taken = code.taken + is_loop
     bounds = [slots / limits.slots if limits.slots else 0.0, taken / limits.taken if limits.taken else 0.0]
     capacity = limits.loop_capacity

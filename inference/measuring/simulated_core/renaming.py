@@ -135,7 +135,7 @@ class _Renamer:
     def _sources(self, row: InstructionAccesses) -> Iterator[_Source]:
         """The registers that an instruction waits for."""
         scheme = row.scheme or ""
-        latencies = self._model.latencies_of(row)
+        latencies = {} if scheme in self._model.moves else self._model.latencies_of(row)
         is_free = row.same_register and scheme in self._model.free
         waited = self._model.false_dependences.get(scheme, {})
         for read in row.reads:
@@ -151,7 +151,8 @@ class _Renamer:
         for write in row.writes:
             if write.memory is None and write.operand in waited:
                 value = self._registers.get(write.location, ())
-                yield _Source(write.operand, value, dict.fromkeys(waited, waited[write.operand]))
+                delays = {other.operand: waited[write.operand] for other in row.writes}
+                yield _Source(write.operand, value, delays)
 
     def _usual_latency(self, row: InstructionAccesses, source: str, write: OperandAccess) -> float:
         """The cycles between operands of which the model has no latency, as where it predicts."""

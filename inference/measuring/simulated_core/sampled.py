@@ -67,7 +67,11 @@ class _Sampler:
         self._load = dice.randint(3, 6)
 
     def model(self) -> CoreModel:
-        schemes = [scheme for scheme in self._target.schemes.schemes() if is_in_bodies(scheme)]
+        schemes = [
+            scheme
+            for scheme in self._target.schemes.schemes()
+            if is_in_bodies(scheme) or scheme.category == _NOP
+        ]
         moves = frozenset(scheme.text for scheme in schemes if self._is_eliminated(scheme))
         usage = {
             scheme.text: () if scheme.text in moves else uops_of(self._uops(scheme)) for scheme in schemes
@@ -78,7 +82,7 @@ class _Sampler:
             mapping,
             {scheme.text: self._latencies(scheme) for scheme in schemes},
             free=free,
-            portless=frozenset(text for text in free if self._of(text, "portless").random() < 0.5),
+            portless=frozenset(text for text in free if self._is_portless(text)),
             moves=moves,
             memory=self._memory(),
             front_end=self._front_end(),
@@ -117,7 +121,7 @@ class _Sampler:
 
     def _uops(self, scheme: Scheme) -> Iterator[tuple[int, int]]:
         kind = self._kind(scheme)
-        if kind:
+        if kind and scheme.category != _NOP:
             count = 1 + (self._of(scheme.text, "µops").random() < _SECOND_UOP_SHARE)
             yield self._masks[kind], count + 3 * (scheme.category in ("divide", "square-root"))
         if any(operand.name == _WRITTEN_BASE for operand in scheme.operands):
@@ -161,9 +165,16 @@ class _Sampler:
         return is_copy and self._of("moves", explicit[0].name).random() < 0.5
 
     def _is_free(self, text: str) -> bool:
-        chains = chain_maker(self._target.name).idioms_of(text)
-        may_be = any(idiom.pair.link.source == SAME_REGISTER for idiom in chains)
-        return may_be and self._of("free", text.partition(" ")[0]).random() < 0.2
+        """Whether a scheme of two sources waits for nothing where both are one register."""
+        maker = chain_maker(self._target.name)
+        sources = {link.source for link in maker.links_of(text) if _is_plain(link)}
+        may_be = any(idiom.pair.link.source == SAME_REGISTER for idiom in maker.idioms_of(text))
+        return (
+            may_be and len(sources) > 1 and self._of("free", text.partition(" ")[0]).random() < _IDIOM_SHARE
+        )
+
+    def _is_portless(self, text: str) -> bool:
+        return self._of("portless", text.partition(" ")[0]).random() < _IDIOM_SHARE
 
     def _memory(self) -> MemoryTimes:
         dice = self._of("memory")
@@ -198,6 +209,8 @@ class _Sampler:
         return SchedulerPolicy(binding, queue=dice.choice((12, 16, 24)), queued=96, window=256)
 
 
+_NOP = "nop"
+_IDIOM_SHARE = 0.5  # of the mnemonics that may be idioms
 _MEMORY_CLASSES = frozenset({"load", "vector load", "store", "vector store"})
 _MIN_MOVED_BITS = 32
 

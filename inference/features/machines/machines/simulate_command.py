@@ -124,22 +124,21 @@ def _executing(core: SimulatedCore, options: dict[str, Any]) -> tuple[Harness, J
 def _core(name: str, isa: str) -> SimulatedCore:
     """The core of a file, of a stored core model, of a seed, or of a processor of llvm-mca, in this order."""
     path = Path(name)
+    row = StoredCoreModel.objects.select_related("isa").filter(name=name).first()
     try:
         if path.is_file():
             document = read_core_model(path.read_bytes())
             return SimulatedCore(document.isa, document.model(), document.name or path.stem)
-        row = StoredCoreModel.objects.select_related("isa").filter(name=name).first()
         if row is not None:
             return SimulatedCore(row.isa.name, core_model_of(row), row.name)
-        if name.isdecimal():
-            return sampled_core(isa, int(name))
-        modelled = modelled_core(McaSettings(cpu=name))
     except (ExchangeError, InvalidInputError) as error:
         raise CommandError(f"--core: {error}") from error
-    except PredictorError as error:
-        raise CommandError(
-            f"--core: there is no file and no core model called {name!r}, and {error}"
-        ) from error
+    if name.isdecimal():
+        return sampled_core(isa, int(name))
+    try:
+        modelled = modelled_core(McaSettings(cpu=name))
+    except (PredictorError, InvalidInputError) as error:
+        raise CommandError(f"--core: no file and no core model is called {name!r}; {error}") from error
     return SimulatedCore(modelled.isa, modelled.model, modelled.name)
 
 

@@ -1,0 +1,71 @@
+"""`simulate-agent --core`: where a core's truth comes from, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from inference.formats.core_model_json import read_core_model
+from inference.measuring.simulated_core.sampled import sampled_core
+from inference.models import Machine
+
+pytestmark = pytest.mark.django_db
+
+
+def simulate(*arguments: str) -> None:
+    call_command("simulate-agent", *arguments)
+
+
+def test_a_sampled_truth_is_written_and_is_a_core_again(tmp_path: Path) -> None:
+    first, second = tmp_path / "truth.json", tmp_path / "again.json"
+    simulate("--core", "5", "--write-truth", str(first))
+    simulate("--core", str(first), "--write-truth", str(second))
+    read, again = (read_core_model(path.read_bytes()) for path in (first, second))
+    assert read.model() == again.model() == sampled_core("x86-64", 5).model
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["--core", "5"], "--server"),
+        (["--core", "5", "--server", "http://localhost:1"], "token"),
+        (["--mapping", "x", "--write-truth", "y"], "--core"),
+        (["--core", "no such core"], "no file and no core model"),
+    ],
+)
+def test_what_cannot_be_simulated_is_refused_with_the_remedy(arguments: list[str], error: str) -> None:
+    with pytest.raises(CommandError, match=error):
+        simulate(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        ("{}", "cannot be read"),
+        (json.dumps({"format": "pmweb-core-model", "version": 1, "isa": "x86-64"}), "needs the ports"),
+    ],
+)
+def test_a_file_that_is_no_truth_is_refused(tmp_path: Path, content: str, error: str) -> None:
+    path = tmp_path / "core.json"
+    path.write_text(content)
+    with pytest.raises(CommandError, match=error):
+        simulate("--core", str(path), "--write-truth", str(tmp_path / "out"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "facts", "executes"),
+    [
+        ("agent", {}, True),
+        ("agent", {"simulated": True}, False),
+        ("agent", {"simulated": True, "executes": True}, True),
+        ("simulated", {}, False),
+    ],
+)
+def test_machines_execute_code_unless_they_answer_by_a_mapping(
+    kind: str, facts: dict[str, bool], executes: bool
+) -> None:
+    assert Machine(kind=kind, facts=facts).executes_code is executes

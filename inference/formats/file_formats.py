@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from inference.formats import (
+    agner_tables,
     exegesis_reading,
     experiment_csv,
     insn_bench_tables,
@@ -206,6 +207,21 @@ FORMATS = (
         FileContent.LATENCIES,
         insn_bench_tables.SIGNATURE,
         insn_bench_tables.read_insn_bench_latency,
+    ),
+    Format(
+        "agner-throughputs",
+        "throughputs of a table of Agner Fog (CSV)",
+        FileContent.EXPERIMENTS,
+        agner_tables.SIGNATURE,
+        agner_tables.read_agner_throughput,
+        measured_rows.reads_throughputs,
+    ),
+    Format(
+        "agner-latencies",
+        "latencies of a table of Agner Fog (CSV)",
+        FileContent.LATENCIES,
+        agner_tables.SIGNATURE,
+        agner_tables.read_agner_latency,
     ),
     Format(
         "experiment-csv",

@@ -24,7 +24,7 @@ from inference.formats.printed_instructions import (
     UnmatchedInstructionError,
 )
 from inference.formats.source import Signature, Source
-from inference.isa.scheme import BREAKABLE, TIMED_BY_VALUES, TOP_OF_STACK
+from inference.isa.scheme import TIMED_BY_VALUES
 from inference.isa.targets import X86
 
 _ROW = re.compile(
@@ -101,9 +101,6 @@ def _measured(row: MeasuredRow, instruction: PrintedInstruction, times: str) -> 
 
 def _no_throughput(instruction: PrintedInstruction, latency: float | None, cycles: float | None) -> str:
     """Why a row shows no inverse throughput of its scheme, "" where it does."""
-    exclusion = instruction.scheme.exclusion
-    if exclusion.startswith((*BREAKABLE, TOP_OF_STACK)):
-        return exclusion
     if cycles is None or cycles * WIDEST < 1:
         return "its throughput is no number" if cycles is None else f"{cycles:g} cycles: no core is as quick"
     return _unusual(instruction) or _waiting(instruction, latency, cycles)

@@ -21,7 +21,7 @@ from inference.formats.document import (
 )
 from inference.formats.source import Source
 from inference.formats.yaml_documents import facts_of_part
-from inference.isa.scheme import TIMED_BY_VALUES, Scheme
+from inference.isa.scheme import BREAKABLE, TIMED_BY_VALUES, TOP_OF_STACK, Scheme
 
 PARTS = THROUGHPUTS, LATENCIES = "throughputs", "latencies"
 
@@ -82,7 +82,9 @@ def throughputs_of(source: Source, rows: Iterable[MeasuredRow], facts: Mapping[s
     dropped: dict[str, str] = {}
     entries: list[ExperimentEntry] = []
     for row in listed:
-        if row.scheme is None or row.cycles is None:
+        if row.scheme is not None and row.scheme.exclusion.startswith((*BREAKABLE, TOP_OF_STACK)):
+            dropped[row.label] = row.scheme.exclusion
+        elif row.scheme is None or row.cycles is None:
             dropped[row.label] = row.why_no_cycles or "it has no throughput"
         elif row.cycles > quickest.get(row.scheme.text, row.cycles):
             dropped[row.label] = f"with other values it takes {quickest[row.scheme.text]:g} cycles"

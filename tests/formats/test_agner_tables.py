@@ -1,0 +1,107 @@
+"""Agner Fog's tables as CSV: what a row stands for, with its numbers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inference.formats.import_formats import read
+from inference.formats.measured_rows import ONE_REGISTER
+from inference.formats.parsing import AnyNames, Parsed, resolve
+
+SHEET = """\
+"A Core",,,,,,
+"Explanation of column headings:",,,,,,
+"Instruction:","Name of the instruction, several of which can be alike.",,,,,
+,,,,,,
+"Integer instructions",,,,,,
+"Instruction","Operands","Ops","Latency","Reciprocal
+throughput","Execution pipes","Notes"
+"Move instructions",,,,,,
+"MOV","r32/64,m",1,4,0.5,,
+"CMOVcc","r,r",1,1,0.5,,
+"ADD, SUB","r,r/i",1,1,0.25,,
+"ADC","r,r",1,1,1,,
+"DIV","r32",2,"11-14","6-9",,
+"MULPS","x,x / v,v,v",1,3,0.5,,
+"(V)PADDB/W","y,y,y",1,1,0.34,,
+"VEXTRACTF128","x,y,i",1,2,0.5,,
+"PXOR","x,same",0,0,0.2,,"zeroing"
+"""
+INTEL = """\
+Intel Core;;;;;;
+Instruction;Operands;µops fused domain;µops each port;Latency;Reciprocal throughput;Comments
+SHL SHR;r,i;1;p06;1;0,5;
+"""
+
+
+def parsed_of(content: str, part: str = "") -> Parsed:
+    return resolve(read(content.encode(), "core.csv", part=part), AnyNames())
+
+
+def cycles_of(parsed: Parsed) -> dict[str, float | None]:
+    return {str(row.experiment): row.cycles for row in parsed.measured}
+
+
+def test_a_row_stands_for_all_its_instructions_and_widths() -> None:
+    parsed = parsed_of(SHEET)
+    assert parsed.lines() == []
+    assert parsed.facts["name"] == "A Core, throughputs"
+    cycles = cycles_of(parsed)
+    assert {text: cycles.pop(text) for text in list(cycles) if text.startswith(("cmov", "add", "sub"))} == {
+        **{
+            f"cmov{condition} GPR[{bits}]:RW, GPR[{bits}]:R": 0.5
+            for condition in ("e", "ne", "s", "ns", "o", "no", "l", "ge")
+            for bits in (32, 64)
+        },
+        **{
+            f"{mnemonic} GPR[{bits}]:RW, {operand}": 0.25
+            for mnemonic in ("add", "sub")
+            for bits in (32, 64)
+            for operand in (f"GPR[{bits}]:R", "IMM[8]:R", "IMM[32]:R")
+        },
+    }
+    assert cycles == {
+        "mov GPR[32]:W, MEM[32]:R": 0.5,
+        "mov GPR[64]:W, MEM[64]:R": 0.5,
+        "mulps XMM:RW, XMM:R": 0.5,
+        "vmulps XMM:W, XMM:R, XMM:R": 0.5,
+        "vmulps YMM:W, YMM:R, YMM:R": 0.5,
+        "vpaddb YMM:W, YMM:R, YMM:R": 0.34,
+        "vpaddw YMM:W, YMM:R, YMM:R": 0.34,
+        "vextractf128 XMM:W, YMM:R, IMM[8]:R": 0.5,
+    }
+
+
+def test_semicolons_and_decimal_commas_are_read() -> None:
+    shifts = {f"{name} GPR[{bits}]:RW, IMM[8]:R": 0.5 for name in ("shl", "shr") for bits in (32, 64)}
+    assert cycles_of(parsed_of(INTEL)) == shifts
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ("adc GPR[32]:RW, GPR[32]:R: ADC r,r (line 12)", "waits for the one before"),
+        ("div GPR[32]:R: DIV r32 (line 13)", "fixed register rax"),
+        ("PXOR x,same (line 17)", "no scheme for these"),
+    ],
+)
+def test_other_rows_are_left_out_with_the_reason(row: str, why: str) -> None:
+    assert why in parsed_of(SHEET).left_out[row]
+
+
+def test_latencies_are_of_registers_alone() -> None:
+    latencies = parsed_of(SHEET, "latencies").latencies
+    assert "mov GPR[64]:W, MEM[64]:R" not in latencies
+    (pair,) = latencies["vextractf128 XMM:W, YMM:R, IMM[8]:R"].pairs
+    assert (pair.source, pair.least, pair.most) == ("2", 2.0, 2.0)
+    assert {(pair.at_most, pair.why) for pair in latencies["mulps XMM:RW, XMM:R"].pairs} == {
+        (3.0, ONE_REGISTER)
+    }
+
+
+@given(st.lists(st.sampled_from(SHEET.splitlines()) | st.text(max_size=40), max_size=8))
+def test_lines_in_any_order_never_raise(lines: list[str]) -> None:
+    for part in ("throughputs", "latencies"):
+        parsed_of("\n".join(["Instruction,Operands,Reciprocal throughput,Latency", *lines]), part)

@@ -31,7 +31,7 @@ from inference.formats.quoting import plain_text
 from inference.isa.blocks import TITLES, BlockError, block_of_text, isa_of_fields, mnemonics_of
 from inference.isa.code.source import without_colours
 from inference.isa.targets import DEFAULT, names_with_blocks
-from inference.isa.targets.aarch64_recognition import NOT_SUPPORTED, looks_like_aarch64
+from inference.isa.targets.aarch64_recognition import isa_of_text
 from inference.predictors.protocol import Answer, Failure
 
 SEPARATORS = (",", "\t", ";")
@@ -309,8 +309,9 @@ class BlockFile:
             code, text = block_of_cell(cell, self.isa)
             return code, text, mnemonics_of(code, self.isa)
         except BlockError as error:
-            foreign = looks_like_aarch64(cell.replace(";", "\n"))
-            fault = f"{excerpt(cell.strip())}: {NOT_SUPPORTED if foreign else error}"
+            actual = isa_of_text(cell.replace(";", "\n"))
+            foreign = f"assembly of {actual}: write the line `# instruction set: {actual}` above the table"
+            fault = f"{excerpt(cell.strip())}: {error if actual in (self.isa, DEFAULT) else foreign}"
             right = "machine code in hexadecimal digits, or assembly in Intel syntax, is expected"
             self.problems.add(fault, right, row=line, column="bb")
             return None

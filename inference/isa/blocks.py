@@ -34,14 +34,17 @@ from inference.isa.dependences import InstructionAccesses, Reduction
 from inference.isa.facets import AccessReader, BlockFramer, BlockReader
 from inference.isa.start_values import BlockReads
 from inference.isa.targets import DEFAULT, target_of
-from inference.isa.targets.aarch64_recognition import NOT_SUPPORTED, is_foreign_line, looks_like_aarch64
+from inference.isa.targets.aarch64_recognition import foreign_line_test, isa_of_text, refuse_foreign_text
 from inference.isa.targets.other_sets import refuse_other_sets
 
+DETECTED = ""
+"""In place of an instruction set's name: the one that a text shows."""
+
 __all__ = [
+    "DETECTED",
     "LOOP",
     "MAX_BYTES",
     "MAX_INSTRUCTIONS",
-    "NOT_SUPPORTED",
     "STRAIGHT",
     "TITLES",
     "Block",
@@ -144,17 +147,18 @@ def read(text: str, most: int, isa: str = DEFAULT) -> BlocksOfText:
             Of a CSV file each line is a block: its first column contains the digits; a header and further
             columns are ignored.
         most: The largest number of blocks.
-        isa: The name of the instruction set.
+        isa: The name of the instruction set; `DETECTED`: that of assembly or a listing is recognised, and
+            digits are `DEFAULT`.
 
     Raises:
         BlockError: With line and column; for code of another instruction set, with its name.
     """
+    isa = isa or isa_of_text(text)
     try:
-        return blocks_of_text(text, most, block_reader(isa), is_foreign_line)
+        return blocks_of_text(text, most, block_reader(isa), foreign_line_test(isa))
     except BlockError:
-        if looks_like_aarch64(text):
-            raise BlockError(NOT_SUPPORTED) from None
-        refuse_other_sets(text)
+        refuse_foreign_text(text, isa)
+        refuse_other_sets(text, isa)
         raise
 
 

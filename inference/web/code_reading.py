@@ -58,13 +58,16 @@ class UnreadTextError(BlockError):
 
 
 def read(text: str, most: int, isa: str = DEFAULT) -> BlocksOfText:
-    """`inference.isa.blocks.read` in another process. Raises `BlockError`, also where that process fails."""
+    """`inference.isa.blocks.read` in another process. Raises `BlockError`, also where that process fails.
+
+    `isa`: the name of an instruction set, or `DETECTED`.
+    """
     request = json.dumps({"text": text, "most": most, "isa": isa}).encode()
     status, answer = _processes.exchange(request)
     content = json.loads(answer)
     if status == _REFUSED:
         raise BlockError(*content)
-    return _reading_of(content, isa)
+    return _reading_of(content)
 
 
 def read_blocks(text: str, most: int, isa: str = DEFAULT) -> list[Block]:
@@ -197,11 +200,13 @@ _WARM_UP_LISTING = """
     1043:       75 fb                   jne    1040 <f>
 """
 
+_WARM_UP_AARCH64 = "1: ldr x2, [x0], #8\nadd x1, x1, x2\ncmp x0, x3\nb.ne 1b"
+
 
 def load_reader() -> None:
     """Fill the tables of the reader: the first text of a process needs fifty times as long as the next."""
-    for text in (_WARM_UP, _WARM_UP_LISTING, "4801d8"):
-        _answer({"text": text, "most": 9, "isa": DEFAULT})
+    for text in (_WARM_UP, _WARM_UP_LISTING, _WARM_UP_AARCH64, "4801d8"):
+        _answer({"text": text, "most": 9, "isa": blocks.DETECTED})
     with suppress(BlockError):
         blocks.read("frob rax", 1)
 
@@ -271,6 +276,7 @@ def _as_json(reading: BlocksOfText) -> Json:
         for piece in reading.pieces
     ]
     return {
+        "isa": reading.pieces[0].block.isa,
         "pieces": pieces,
         "sources": [(place.file, place.line, place.text) for place in sources if place is not None],
         "skipped": reading.skipped,
@@ -279,7 +285,8 @@ def _as_json(reading: BlocksOfText) -> Json:
     }
 
 
-def _reading_of(document: Json, isa: str) -> BlocksOfText:
+def _reading_of(document: Json) -> BlocksOfText:
+    isa = document["isa"]
     sources = [None, *(SourcePlace(*place) for place in document["sources"])]
     return BlocksOfText(
         tuple(_piece_of(piece, isa, sources) for piece in document["pieces"]),

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from inference.isa.aarch64 import instruction_set
 from inference.isa.aarch64.assembling import Assembler
-from inference.isa.blocks import BlockError, block_of_hex, read_blocks
+from inference.isa.blocks import DETECTED, BlockError, block_of_hex, read, read_blocks
 from inference.isa.llvm_mc import program
-from inference.isa.targets.aarch64_recognition import looks_like_aarch64
+from inference.isa.targets import AARCH64
+from inference.isa.targets.aarch64_recognition import foreign_line_test, looks_like_aarch64
 from inference.isa.x86.att import gnu_lines
 
 LOOP_OF_GCC = """\
@@ -45,11 +46,12 @@ LISTING_OF_OBJDUMP = """\
         "cmp x0, #5",
         "fmla v0.4s, v1.4s, v2.s[0]",
         "ld1 {v0.16b, v1.16b}, [x0], #32",
-        "loop: cbnz w3, loop",
-        "b.ne .L3",
         "nop\nmadd x0, x1, x2, x3\nret",
         "ldr q0, [x0, :lo12:table]",
         "12.50 :  400580:  fadd d0, d0, d1",
+        "12.50 │400588:   subs x1, x1, #1",
+        "fmla.4s v0, v1, v2",
+        "LDR X0, [X1], #8",
         "=> 0x0000000000400584 <+4>:\tmov\tx29, x30",
         LOOP_OF_GCC,
         LISTING_OF_OBJDUMP,
@@ -57,7 +59,8 @@ LISTING_OF_OBJDUMP = """\
 )
 def test_assembly_of_aarch64_is_recognised(text: str) -> None:
     assert looks_like_aarch64(text)
-    with pytest.raises(BlockError, match="blocks of AArch64 are not supported yet"):
+    assert {block.isa for block in read_blocks(text, 5, DETECTED)} == {AARCH64}
+    with pytest.raises(BlockError, match="this is assembly of AArch64, and code of x86-64 is expected"):
         read_blocks(text, 5)
 
 
@@ -96,6 +99,32 @@ def test_one_instance_of_each_scheme_is_recognised_by_itself() -> None:
     texts = [scheme.text for scheme in instruction_set().schemes if not scheme.exclusion]
     lines = [assembler.unroll_in_order([text], instructions=1).lines[0] for text in texts]
     assert [line for line in lines if not looks_like_aarch64(line)] == ["nop"]
+
+
+@pytest.mark.parametrize(
+    "line", ["add rax, rbx", "movl %eax,0x8(%rdi)", "addq $8, %rsi", "VADDPS ymm0, ymm1, ymm2"]
+)
+def test_a_line_of_x86_64_among_aarch64_is_told(line: str) -> None:
+    assert foreign_line_test(AARCH64)(line)
+    listing = LISTING_OF_OBJDUMP + line + "\n"
+    reading = read(listing, 5, AARCH64)
+    assert [dropped.line for dropped in reading.dropped] == [5]
+
+
+@pytest.mark.parametrize(
+    "line", ["mov x0, x1", "the register rax is saved", "// rax", "ptr = next;", "x = eax"]
+)
+def test_other_lines_are_none_of_x86_64(line: str) -> None:
+    assert not foreign_line_test(AARCH64)(line)
+
+
+@pytest.mark.parametrize(
+    "text", ["loop: cbnz w3, loop", "b.ne .L3", "12.50 │ 400588: ↑ b.ne 400588 <main>  // b.any"]
+)
+def test_jumps_alone_are_recognised(text: str) -> None:
+    assert looks_like_aarch64(text)
+    with pytest.raises(BlockError, match="no instruction but jumps"):
+        read_blocks(text, 5, DETECTED)
 
 
 @given(st.text(alphabet="addlrxw0123,[]#-: .\n\teaxvsb{}", max_size=200))

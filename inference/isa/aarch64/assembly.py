@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 from inference.isa.aarch64 import NAME
 from inference.isa.aarch64.blocks import step_at
@@ -46,7 +45,7 @@ _ARMASM = re.compile(
 )
 """Directives of armasm."""
 
-_MARKERS = RegionMarkers(
+MARKERS = RegionMarkers(
     bytes.fromhex("e10d80d2"),
     bytes.fromhex("c11b80d2"),
     (bytes.fromhex("d503201f"), bytes.fromhex("1f2003d5")),
@@ -80,11 +79,6 @@ class _Statement:
     latency: float | None
 
 
-def paragraph_reader(_is_foreign: Callable[[str], bool]) -> Callable[[list[str], int], AssemblyProgram]:
-    """A function that reads the paragraphs of one text in order: (lines, number of the first line)."""
-    return partial(program_of_lines, state=TextState())
-
-
 def program_of_lines(lines: list[str], first: int, *, state: TextState | None = None) -> AssemblyProgram:
     """The program of lines with numbers from `first`. Raises `BlockError` with the place."""
     state = state or TextState()
@@ -94,7 +88,7 @@ def program_of_lines(lines: list[str], first: int, *, state: TextState | None = 
     for line in source_lines(lines, first, numbers_have_hashes=True):
         reader.line(line)
     reader.regions.end()
-    instructions, marked = split_regions(tuple(_lay_out(reader.statements, state.functions)), _MARKERS)
+    instructions, marked = split_regions(tuple(_lay_out(reader.statements, state.functions)), MARKERS)
     return AssemblyProgram(
         instructions,
         dict(reader.skipped),

@@ -7,13 +7,40 @@ from functools import cached_property
 from typing import Any
 
 from inference.isa.aarch64 import NAME
-from inference.isa.facets import BlockChanger, BodyMaker, LatencyChainMaker, LlvmSide, SchemeCatalogue
+from inference.isa.facets import (
+    AccessReader,
+    BlockChanger,
+    BlockReader,
+    BodyMaker,
+    FrontEndMaker,
+    LatencyChainMaker,
+    LlvmSide,
+    SchemeCatalogue,
+)
 from inference.isa.operand_slots import OperandChooser
 from inference.isa.target import IsaTarget
 from inference.isa.words.documents import LearntDocument
 
 
 class Aarch64Target(IsaTarget):
+    @cached_property
+    def blocks(self) -> BlockReader:
+        from inference.isa.aarch64 import block_reader  # each facet when it is used
+
+        return block_reader
+
+    @cached_property
+    def accesses(self) -> AccessReader:
+        from inference.isa.aarch64 import accesses  # each facet when it is used
+
+        return accesses
+
+    @cached_property
+    def front_end(self) -> FrontEndMaker:
+        from inference.isa.aarch64 import front_end  # each facet when it is used
+
+        return front_end
+
     @cached_property
     def chains(self) -> LatencyChainMaker:
         from inference.isa.aarch64 import chains  # each facet when it is used

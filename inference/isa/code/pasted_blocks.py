@@ -30,8 +30,12 @@ TITLES = ("bb", "hex", "block", "code", "bytes")
 _HEX = re.compile(r"[0-9a-f\s]+|(0x[0-9a-f]{2}[\s,]*)+|(\\x[0-9a-f]{2}\s*)+")
 _CSV = re.compile(r"\"?((?:[0-9a-f]{2})+)\"?(,[^,\n]*)*")
 _JUMP = re.compile(
-    r"(?:^|[\s:;])(?:j[a-z]{1,5}|loop[a-z]*)\s+(?:(?:short|near)\s+(?:ptr\s+)?)?([^\s#;]+)", re.IGNORECASE
+    r"(?:^|[\s:;])(?:j[a-z]{1,5}|loop[a-z]*|b(?:\.?[a-z]{2})?|[ct]bn?z\s+\w+\s*,(?:\s*#?\d+\s*,)?)"
+    r"\s+(?:(?:short|near)\s+(?:ptr\s+)?)?([^\s#;]+)",
+    re.IGNORECASE,
 )
+"""A direct jump of any instruction set, and its target."""
+
 _LABEL = re.compile(r"^[ \t]*(\"[^\"\n]+\"|[\w.$?@]+)[ \t]*:", re.MULTILINE)
 _REGION = re.compile(
     r"(?:llvm-mca|osaca)[-_](begin|start|end|stop)\b"

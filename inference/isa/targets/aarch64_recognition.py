@@ -1,4 +1,4 @@
-"""Recognises assembly of AArch64, for an error that says so instead of "x86-64 has no such instruction".
+"""Tells assembly of AArch64 from that of x86-64.
 
 A line is recognised if it is an instruction of AArch64 with valid operands, among them a register, and
 impossible in x86-64. A register of x86-64 anywhere prevents recognition. Listings of disassemblers are
@@ -8,14 +8,17 @@ recognised as well; a text of lines that are valid in both (`ret`) is not.
 from __future__ import annotations
 
 import re
-from functools import cache
+from collections.abc import Callable
+from functools import cache, lru_cache
 
-from inference.isa.aarch64 import NAME, by_text
+from inference.isa.aarch64.statements import is_mnemonic
+from inference.isa.code.block import BlockError
+from inference.isa.code.source import lines_without_drawings, without_colours
+from inference.isa.targets import AARCH64, DEFAULT
 from inference.isa.x86.forms import MNEMONICS
 
-_REGISTER_OF_AARCH64 = re.compile(r"[BDHQSVWXbdhqsvwx]\d|\b(?:sp|[wx]zr|SP|[WX]ZR)\b")
-
-NOT_SUPPORTED = f"this is assembly of {NAME}, and blocks of {NAME} are not supported yet"
+_SIGN = re.compile(r"[BDHQSVWXZbdhqsvwxz]\d|\b(?:sp|[wx]zr|SP|[WX]ZR)\b|\b[Bb]\.[A-Za-z]{2}\b")
+"""Occurs in every text that is recognised: a register, or a conditional branch."""
 
 _MAX_LINE_LENGTH = 500  # characters that are looked at
 _MAX_LINES = 20_000  # that are looked at
@@ -46,7 +49,10 @@ def looks_like_aarch64(text: str) -> bool:
     (True, False)
     """
     has_certain_line = False
-    for number, line in enumerate(text.lower().splitlines()):
+    if not _SIGN.search(text):
+        return False
+    lines = lines_without_drawings(without_colours(text).lower().splitlines())
+    for number, line in enumerate(lines):
         code = _SYMBOL_OF_LISTING.sub("", _COMMENT.split(line[:_MAX_LINE_LENGTH], maxsplit=1)[0]).strip()
         if not code or (code.startswith((".", "#")) and not code.endswith(":")):
             continue
@@ -59,7 +65,7 @@ def looks_like_aarch64(text: str) -> bool:
 def _is_certain(code: str) -> bool:
     """Whether one line is an instruction of AArch64 and impossible in x86-64."""
     mnemonic, _, written = _instruction(code).partition(" ")
-    if mnemonic not in _mnemonics():
+    if not _is_mnemonic(mnemonic):
         return False
     operands = [_BRACKETS.sub(" ", part).strip() for part in written.split(",")]
     registers = sum(_REGISTER.fullmatch(part) is not None for part in operands)
@@ -74,14 +80,14 @@ def _is_certain(code: str) -> bool:
 def _instruction(code: str) -> str:
     """The line from its first word that is neither an address nor a label."""
     words = code.split()
-    while words and words[0] not in _mnemonics() and _LEADING_WORD.fullmatch(words[0]):
+    while words and not _is_mnemonic(words[0]) and _LEADING_WORD.fullmatch(words[0]):
         words.pop(0)
     return " ".join(words)
 
 
-@cache
-def _mnemonics() -> frozenset[str]:
-    return frozenset(scheme.mnemonic for scheme in by_text().values())
+@lru_cache(maxsize=1 << 12)
+def _is_mnemonic(word: str) -> bool:
+    return is_mnemonic(word)
 
 
 @cache
@@ -89,6 +95,32 @@ def _mnemonics_of_x86() -> frozenset[str]:
     return frozenset(MNEMONICS.values())
 
 
-def is_foreign_line(text: str) -> bool:
-    """Whether one line of a longer text is AArch64; quick for other lines."""
-    return bool(_REGISTER_OF_AARCH64.search(text)) and looks_like_aarch64(text)
+def isa_of_text(text: str) -> str:
+    """The instruction set of assembly or a listing; `DEFAULT` for digits and texts that show none.
+
+    >>> isa_of_text("ldr x0, [x1]"), isa_of_text("4801d8")
+    ('AArch64', 'x86-64')
+    """
+    return AARCH64 if looks_like_aarch64(text) else DEFAULT
+
+
+def foreign_line_test(isa: str) -> Callable[[str], bool]:
+    """A test whether one line of a longer text is code of another set than this; quick for other lines."""
+    return _is_x86_line if isa == AARCH64 else looks_like_aarch64
+
+
+def _is_x86_line(text: str) -> bool:
+    line = text.lower()[:_MAX_LINE_LENGTH]
+    if not _X86_REGISTER.search(line):
+        return False
+    words = line.split()
+    while len(words) > 1 and words[0] not in _mnemonics_of_x86() and _LEADING_WORD.fullmatch(words[0]):
+        words.pop(0)
+    return bool(words) and (words[0] in _mnemonics_of_x86() or words[0][:-1] in _mnemonics_of_x86())
+
+
+def refuse_foreign_text(text: str, isa: str) -> None:
+    """Raise `BlockError` for a text that is recognised as assembly of another instruction set than this."""
+    actual = isa_of_text(text)
+    if actual not in (isa, DEFAULT):
+        raise BlockError(f"this is assembly of {actual}, and code of {isa} is expected")

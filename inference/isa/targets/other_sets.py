@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from inference.isa.code.block import BlockError
+from inference.isa.targets import DEFAULT
 
 _MAX_LINES = 20_000  # that are looked at
 _MAX_LINE_LENGTH = 300  # characters that are looked at
@@ -150,7 +151,11 @@ def _code_lines(text: str) -> Iterator[str]:
             yield code.lower() if not code.isupper() else code
 
 
-def refuse_other_sets(text: str) -> None:
-    """Raise `BlockError` with the instruction set of a text, where it is known and not supported."""
-    if name := other_set_of(text):
+def refuse_other_sets(text: str, isa: str = DEFAULT) -> None:
+    """Raise `BlockError` with the instruction set of a text, where it is known and not supported.
+
+    `isa`: what the text was read as, whose own extensions alone count where it is not `DEFAULT`.
+    """
+    name = other_set_of(text)
+    if name and (isa == DEFAULT or name.startswith(isa)):
         raise BlockError(f"this is code of {name}, which is not supported")

@@ -14,6 +14,7 @@ from typing import Any
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from django.db.models.functions import Length
 
+from inference.isa.blocks import DETECTED
 from inference.isa.code.block import Block, BlockError
 from inference.isa.search import SearchError
 from inference.isa.targets.aarch64_recognition import looks_like_aarch64
@@ -74,7 +75,7 @@ def pasted_code(text: str) -> PastedCode | None:
     code = lines if "\n" in lines else lines.replace(";", "\n")
     certain = "\n" in code.strip()
     try:
-        return PastedCode(code, read_blocks(code, MAX_BLOCKS), "", certain)
+        return PastedCode(code, read_blocks(code, MAX_BLOCKS, DETECTED), "", certain)
     except BlockError as error:
         return PastedCode(code, (), str(error), certain) if certain or looks_like_aarch64(code) else None
 

@@ -67,7 +67,9 @@ def read_campaign(tree: FileTree, on_progress: OnProgress | None = None) -> Spoo
         predictors = published.predictors or tuple(measurements.predictors())
         if not predictors:
             raise ExchangeError(f"{tree.name} names no tool")
-        rows = SpooledCampaign(_campaign(published, tree), X86, [_predictor(name) for name in predictors])
+        rows = SpooledCampaign(
+            _campaign(published, tree), X86, [predictor_named(name) for name in predictors]
+        )
         _store_files(rows, tree)
         builder = CampaignBuilder(rows, published, judge_of(published.config), on_progress)
         builder.build(measurements, predictors)
@@ -94,7 +96,7 @@ def _campaign(published: Published, tree: FileTree) -> CampaignValue:
     )
 
 
-def _predictor(name: str) -> PredictorValue:
+def predictor_named(name: str) -> PredictorValue:
     """A predictor of which only the name is known."""
     return PredictorValue(name=name, kind=IMPORTED, identity={"kind": IMPORTED, "name": name})
 

@@ -246,7 +246,7 @@ def read_published(tree: FileTree) -> Published:
     config: Json = _read(tree, CONFIG, Json)
     return Published(
         is_campaign=True,
-        predictors=_predictors(config, CONFIG),
+        predictors=predictors_in(config, CONFIG),
         config=without_docs(config),
         discoveries={
             _label_of(name): _read(tree, name, PublishedDiscovery)
@@ -266,7 +266,7 @@ def _read_generalisation(tree: FileTree) -> Published:
     infos: Json = _read(tree, INFOS, Json) if INFOS in tree.names() else {}
     return Published(
         is_campaign=False,
-        predictors=_predictors(infos, INFOS) if infos else (),
+        predictors=predictors_in(infos, INFOS) if infos else (),
         config={**infos, "abstraction_config": discovery.config},
         discoveries={SINGLE_LABEL: discovery},
         traces={SINGLE_LABEL: _read(tree, WITNESS, _Witness).trace},
@@ -291,7 +291,7 @@ class _Predictors(PublishedPart):
         return self
 
 
-def _predictors(config: Json, name: str) -> tuple[str, ...]:
+def predictors_in(config: Json, name: str) -> tuple[str, ...]:
     return tuple(read_shape(_Predictors, config, name).predictors)
 
 

@@ -26,7 +26,7 @@ from typing import Any, BinaryIO, Literal
 
 from pydantic import ValidationInfo, model_validator
 
-from anica_app.formats import anica_campaigns
+from anica_app.formats import anica_alone, anica_campaigns
 from anica_app.formats.anica_documents import CONFIG, DATABASE, DISCOVERY, WITNESS, is_published
 from anica_app.formats.campaign_values import (
     BatchValue,
@@ -42,6 +42,7 @@ from anica_app.formats.value_documents import ArchivedRow, CampaignContext, Spoo
 from inference.core.protocols import Json
 from inference.formats.archived_parts import clean_texts, read_shape
 from inference.formats.file_trees import Directory, FileTree, Subtree, ZipTree, write_zip
+from inference.formats.other_formats import BEGINNING
 from inference.formats.problems import ExchangeError
 from inference.formats.quoting import json_text
 from inference.isa.targets import code_target, target_of
@@ -217,6 +218,7 @@ def _distinct(numbers: Sequence[int], where: str, complaint: str = "occurs twice
 class CampaignFileKind(StrEnum):
     PUBLISHED = anica_campaigns.TITLE
     ARCHIVE = TITLE
+    DOCUMENT = anica_alone.TITLE
 
 
 def kind_of_path(path: Path) -> CampaignFileKind | None:
@@ -233,10 +235,10 @@ def kind_of_path(path: Path) -> CampaignFileKind | None:
 
 def kind_of_file(file: BinaryIO) -> CampaignFileKind | None:
     """The format of an open file, None for any other; leaves it at its beginning."""
-    beginning = file.read(len(_ZIP))
+    beginning = file.read(BEGINNING)
     file.seek(0)
-    if beginning != _ZIP:
-        return None
+    if not beginning.startswith(_ZIP):
+        return CampaignFileKind.DOCUMENT if anica_alone.is_document(beginning) else None
     try:
         parts = parts_of(ZipTree(file, "archive"))
     except ExchangeError:
@@ -292,6 +294,15 @@ def read_all(tree: FileTree, on_progress: OnProgress | None = None) -> list[Spoo
     return rows
 
 
+def read_content(
+    content: bytes, file_name: str, on_progress: OnProgress | None = None
+) -> list[SpooledCampaign]:
+    """Read an uploaded file in any of the formats. Raises `ExchangeError`."""
+    if content.startswith(_ZIP):
+        return read_all(ZipTree(io.BytesIO(content), file_name), on_progress)
+    return anica_alone.read_documents(content, file_name)
+
+
 def read_part(tree: FileTree, on_progress: OnProgress | None = None) -> SpooledCampaign:
     """Read a campaign in either format. Raises `ExchangeError`."""
     check_part(tree)
@@ -325,3 +336,8 @@ def _describe_files(names: Sequence[str]) -> str:
 def tree_of_path(path: Path) -> FileTree:
     """A directory, or the archive in a file, read into memory. Raises `ExchangeError`."""
     return Directory(path) if path.is_dir() else ZipTree(io.BytesIO(path.read_bytes()), path.name)
+
+
+def read_path(path: Path) -> list[SpooledCampaign]:
+    """Read a directory or a file, which is in memory meanwhile. Raises `ExchangeError`."""
+    return read_all(tree_of_path(path)) if path.is_dir() else read_content(path.read_bytes(), path.name)

@@ -111,8 +111,13 @@ def read_json(tree: FileTree, path: str, *, finite: bool = True) -> Any:
     Texts with lone surrogates or NUL, which no column can hold, are refused. `finite`: refuse infinite
     numbers.
     """
+    return checked_json(tree.read(path), path, finite=finite)
+
+
+def checked_json(content: bytes, path: str, *, finite: bool = True) -> Any:
+    """`read_json` of a file's content."""
     problems = Problems()
-    source = read_source(tree.read(path), path, problems)
+    source = read_source(content, path, problems)
     if source is not None and not problems:
         if not source.is_json:
             problems.add("this is no JSON", "a JSON document is expected")

@@ -96,7 +96,7 @@ def block_of_cell(cell: str, isa: str = DEFAULT) -> tuple[bytes, str]:
 
 
 TITLE = "basic blocks (CSV)"
-ROW_LIMIT = 400_000  # rows are not held, but stored in one transaction
+ROW_LIMIT = 1_000_000  # rows are not held, but stored in one transaction
 WEIGHT = "weight"
 UNTITLED = "cycles"
 """Name of the column of a file without a title row, unless it holds weights."""

@@ -15,6 +15,7 @@ from anica_app.features.campaigns.form import END, SETTING, CampaignForm, WordsF
 from anica_app.features.campaigns.progress import CampaignPlan, plan_of
 from anica_app.features.campaigns.request import PRESETS, CampaignConfig, read_config
 from anica_app.features.discoveries.tool_commands import LLVM_MCA
+from anica_app.formats.anica_alone import settings_in
 from anica_app.models import Campaign, Discovery
 from anica_app.storage.descriptions import GROUPS
 from inference.core.protocols import Json
@@ -168,6 +169,8 @@ def _initial(request: HttpRequest, usable: Sequence[PredictorListing]) -> tuple[
         if row.format == Campaign.Format.OURS:
             initial = initial_settings(row.config)
             initial |= {name: row.config[name] for name in _INHERITED_FIELDS if name in row.config}
+        else:
+            initial = initial_settings(settings_in(row.config))
         names = [tool.name for tool in row.tools]
         initial |= dict(zip(("first", "second"), names, strict=False))
         before = row.config.get("excluded", [])

@@ -20,4 +20,4 @@ def _files() -> Importer:
     return CampaignImporter()
 
 
-IMPORTERS = (ImporterEntry(re.compile(rb"\APK\x03\x04"), _files),)
+IMPORTERS = (ImporterEntry(re.compile(rb"\APK\x03\x04|\A(?:\xef\xbb\xbf)?\s*+[\[{]"), _files),)

@@ -23,8 +23,8 @@ from anica_app.formats.campaign_zip import (
     kind_of_file,
     kind_of_path,
     parts_of,
-    read_all,
-    tree_of_path,
+    read_content,
+    read_path,
 )
 from anica_app.models import Campaign
 from anica_app.storage.campaigns import store_campaign
@@ -43,7 +43,7 @@ from inference.storage.names import NAME_LIMIT, free_name
 
 
 class CampaignImporter(UploadImporter):
-    """Campaigns and generalisations in archives and directories."""
+    """Campaigns and generalisations in archives and directories, and single documents of AnICA."""
 
     sorts = tuple(CampaignFileKind)
     titles = ", ".join(CampaignFileKind)
@@ -65,17 +65,17 @@ class CampaignImporter(UploadImporter):
         sort = kind_of_content(content)
         if sort is None:
             raise ExchangeError(f"{file_name} is none of {self.titles}")
-        return {"sort": sort.value, "facts": _archive_facts(content, file_name)}
+        facts = _document_facts if sort is CampaignFileKind.DOCUMENT else _archive_facts
+        return {"sort": sort.value, "facts": facts(content, file_name)}
 
     def import_path(self, path: Path, options: Mapping[str, Any]) -> list[str]:
         """Import the campaigns of a file or directory; returns a line per result. Raises `ExchangeError`."""
-        campaigns = store_campaigns(read_all(tree_of_path(path)), options["name"], options["note"])
+        campaigns = store_campaigns(read_path(path), options["name"], options["note"])
         return [line for campaign in campaigns for line in import_lines(campaign)]
 
     def import_upload(self, task: Task, upload: Upload, content: bytes) -> Store:
         """Parse the archive; its rows are stored when the run finishes. Raises `ExchangeError`."""
-        tree = ZipTree(io.BytesIO(content), upload.file_name)
-        campaigns = read_all(tree, progress_reporter(task, "blocks"))
+        campaigns = read_content(content, upload.file_name, progress_reporter(task, "blocks"))
         return partial(_store, task, upload, campaigns)
 
     def outcomes(self, runs: Sequence[Run]) -> dict[int, RunOutcome]:
@@ -85,6 +85,15 @@ class CampaignImporter(UploadImporter):
             run: replace(outcome, name=f"{outcome.name} and {more[run]} more") if more[run] > 0 else outcome
             for run, outcome in campaigns_of(runs).items()
         }
+
+
+def _document_facts(content: bytes, file_name: str) -> list[list[str]]:
+    """(label, number) of a single document's contents. Raises `ExchangeError`."""
+    campaigns = read_content(content, file_name)
+    discoveries = sum(len(rows.discoveries) for rows in campaigns)
+    tools = sorted({tool.name for rows in campaigns for tool in rows.predictors})
+    facts = [["Abstract blocks", f"{discoveries:,}"], ["Configurations", f"{len(campaigns):,}"]]
+    return [*facts, ["Tools", ", ".join(tools)]] if tools else facts
 
 
 def _archive_facts(content: bytes, file_name: str) -> list[list[str]]:
@@ -155,6 +164,8 @@ def import_lines(campaign: Campaign) -> list[str]:
         f"campaign {campaign.name!r}: {count_of(campaign.discoveries.count(), 'discovery', 'discoveries')}, "
         f"{count_of(campaign.generalisations.count(), 'generalisation')} with {count_of(steps, 'decision')}"
     ]
+    if not campaign.discoveries.exists() and not campaign.generalisations.exists():
+        lines.append("it is a configuration alone: Again on its page begins a campaign with its settings")
     for label, why in campaign.facts.get("unsayable", {}).items():
         lines.append(f"{label} is kept as it was only: our words do not have {why}")
     return lines

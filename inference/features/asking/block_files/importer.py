@@ -138,7 +138,7 @@ class BlockFileImporter(UploadImporter):
                     name,
                     reading,
                     note=options["note"],
-                    on_progress=lambda rows: report(file.tell()),
+                    on_progress=lambda rows: None if file.closed else report(file.tell()),
                 )
                 return block_import_lines(*stored)
         samples_path = options.get("samples")

@@ -173,6 +173,9 @@ class ForeignNames(Protocol):
 
 
 class FrontEndMaker(Protocol):
+    COUNTER: str
+    """The register that counts the iterations of loops; no code uses it."""
+
     def front_end_codes(self, *, offsets: bool) -> tuple[FrontEndCode, ...]:
         """All codes; `offsets`: also loops that do not begin at a cache line."""
 

@@ -26,10 +26,11 @@ from inference.isa.blocks import (
     needs_avx,
     stores_of,
 )
+from inference.isa.bodies import front_end_maker
 from inference.isa.code.block import MAX_COPIES_BYTES, default_copies
 from inference.isa.front_end import CodeReading, TimedCode
 from inference.isa.start_values import START, StartValues
-from inference.isa.targets import target_of
+from inference.isa.targets import DEFAULT, target_of
 from inference.measuring.items import ItemMeasurer
 from inference.measuring.remote import CONTENTION_TIMEOUT
 
@@ -72,8 +73,11 @@ class BlockOptions:
 
     @property
     def start(self) -> StartValues:
-        """The values that blocks start with unless others are given."""
-        return StartValues(dict.fromkeys(general_registers(), self.registers), Frame.vector, self.memory)
+        """The values that blocks of the default instruction set start with unless others are given."""
+        return self.start_of(DEFAULT)
+
+    def start_of(self, isa: str) -> StartValues:
+        return StartValues(dict.fromkeys(general_registers(isa), self.registers), Frame.vector, self.memory)
 
     def problems(self) -> dict[str, str]:
         """{field: what is wrong with it, and what would be right}."""
@@ -169,7 +173,7 @@ def item_for(
         start: Other start values than those of the options.
         offset: Bytes between the beginning of a cache line and the first copy, 0 to 63.
     """
-    start = start or options.start
+    start = start or options.start_of(block.isa)
     body = iteration_of(block)
     unrolled = options.mode == UNROLLED
     instructions = len(block.instructions) + body.jumps
@@ -177,6 +181,7 @@ def item_for(
         (counter,) = shared_counters([block])
     masks = mask_bits(block, flags) if wide else 0
     frame = Frame(
+        isa=block.isa,
         memory_register="",
         counter_register="" if unrolled else counter,
         registers={**start.registers, **body.registers},
@@ -197,15 +202,15 @@ def item_for(
     return frame, _item(frame, block.hex, body.code, instructions, copies, block.terms)
 
 
-def item_for_code(code: TimedCode, flags: Collection[str] | None) -> tuple[Frame, BatchItem]:
-    """The frame and the item of code made by this project.
-
-    Such code does not use r15, which counts the iterations.
-    """
+def item_for_code(
+    code: TimedCode, flags: Collection[str] | None, isa: str = DEFAULT
+) -> tuple[Frame, BatchItem]:
+    """The frame and the item of code made by this project."""
     frame = Frame(
+        isa=isa,
         memory_register="",
-        counter_register="r15" if code.loop else "",
-        registers={**dict.fromkeys(general_registers(), START), **dict(code.registers)},
+        counter_register=front_end_maker(isa).COUNTER if code.loop else "",
+        registers={**dict.fromkeys(general_registers(isa), START), **dict(code.registers)},
         memory=START,
         avx=flags is None or "avx" in flags,
         pages=BlockOptions.pages,
@@ -256,6 +261,7 @@ class BlockMeasurer:
         x87: Whether the agent fills registers of x87 and MMX.
         clears_masks: Whether it can start with masks of zeros.
         shares: Whether it times latency-bound code while others use the core.
+        isa: Of the codes of `time`; blocks have their own.
         contention_timeout: Seconds.
         clock: Seconds that never go backwards.
     """
@@ -272,9 +278,11 @@ class BlockMeasurer:
         x87: bool = True,
         clears_masks: bool = True,
         shares: bool = True,
+        isa: str = DEFAULT,
         contention_timeout: float = CONTENTION_TIMEOUT,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._isa = isa
         self._items = ItemMeasurer(board, settings, contention_timeout=contention_timeout, clock=clock)
         self._flags = flags
         self._options = options
@@ -343,7 +351,7 @@ class BlockMeasurer:
 
     def time(self, codes: Sequence[TimedCode]) -> Iterator[CodeReading]:
         """See `CodeTimer`; every CPU of the instruction set must be able to execute the codes."""
-        items = {index: item_for_code(code, self._flags) for index, code in enumerate(codes)}
+        items = {index: item_for_code(code, self._flags, self._isa) for index, code in enumerate(codes)}
         for index, result in self._results_by_index(items):
             settled = result.state == "settled"
             note = "" if settled else result.note or f"the reading is {result.state}"

@@ -17,6 +17,7 @@ from inference.isa.tables import table_of_module
 from inference.isa.x86.control_flow import step_of
 from inference.isa.x86.forms import MNEMONICS
 
+COUNTER = "r15"
 _NOPS = (
     *("90", "6690", "0f1f00", "0f1f4000", "0f1f440000", "660f1f440000", "0f1f8000000000"),
     *("0f1f840000000000", "660f1f840000000000"),

@@ -103,4 +103,5 @@ def _measurer(task: Task, machine: Machine, options: BlockOptions) -> Iterator[B
             x87=x87,
             clears_masks=clears_masks,
             shares=shares,
+            isa=machine.isa.name,
         )

@@ -35,7 +35,7 @@ def open_chain_measurer(task: Task, machine: Machine) -> Iterator[tuple[Json, Ch
     frame = chain_maker(machine.isa.name).frame()
     if frame is None:
         with open_block_measurer(task, machine, BlockOptions()) as (identity, measure):
-            yield identity, _BlockChainMeasurer(measure)
+            yield identity, _BlockChainMeasurer(measure, machine.isa.name)
         return
     with agent_board(task, machine) as (board, identity):
         measurer = FramedChains(board, identity, Settings(), frame)
@@ -45,14 +45,15 @@ def open_chain_measurer(task: Task, machine: Machine) -> Iterator[tuple[Json, Ch
 class _BlockChainMeasurer:
     """Measures chains on a machine that measures basic blocks."""
 
-    def __init__(self, measure: MeasureBlocks) -> None:
+    def __init__(self, measure: MeasureBlocks, isa: str) -> None:
         self._measure = measure
+        self._isa = isa
 
     def measure(self, chains: Sequence[DependencyChain], repeat: int = 0) -> Iterator[ChainReading]:
         settings = dict.fromkeys((chain.loop, chain.copies) for chain in chains)
         for loop, copies in sorted(settings):
             alike = [chain for chain in chains if (chain.loop, chain.copies) == (loop, copies)]
-            blocks = [block_of_bytes(chain.code) for chain in alike]
+            blocks = [block_of_bytes(chain.code, self._isa) for chain in alike]
             bound = {index for index, chain in enumerate(alike) if chain.links}
             mode = LOOP if loop else UNROLLED
             for index, result in self._measure(blocks, mode, repeat, latency_bound=bound, copies=copies):

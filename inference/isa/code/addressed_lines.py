@@ -57,8 +57,8 @@ _IN_MODULE = re.compile(
 
 _TRACED = re.compile(r".{0,200}?\b(?P<address>[0-9a-f]{4,16})\s.{0,500}?\binsn:(?P<rest>.*)", re.IGNORECASE)
 _TRACED_REMARK = re.compile(r"(?:\t|\s{2}).*")
-_HEADING = re.compile(r"\s*(?:0x)?(?P<address>[0-9a-f]+)\s+<(?P<label>.+)>:\s*", re.IGNORECASE)
-"""`0000000000001139 <main>:` of objdump."""
+_HEADING = re.compile(r"\s*(?P<mark>0x)?(?P<address>[0-9a-f]+)\s+<(?P<label>.+)>:\s*", re.IGNORECASE)
+"""`0000000000001139 <main>:` of objdump; `0x1139 <main+4>:` of gdb is a line without its instruction."""
 
 _FUNCTION = re.compile(r"\s*\d+:\s(?:[^()]{0,200}[\s*&])?(?P<label>[\w.:~<>]+)\s*\(.*\)\s*;\s*")
 """`35: int main (int argc);` of radare2, with the function's size."""
@@ -93,9 +93,9 @@ _REMARK = re.compile(r"(?:^|\s);.*")
 _LABEL = re.compile(r"(.+):|(\S+)\s+proc\b.*", re.IGNORECASE)
 _OFFSET = re.compile(r"\+(?:0x)?[0-9a-f]+$", re.IGNORECASE)
 
-_NO_INSTRUCTION = ("(bad)", ".byte", ".long", "...")
-_PLAUSIBLE = re.compile(r"\w[\w\s,.()<>%$*+\-\[\]:]*")
-"""Text that may be an instruction of an unknown name."""
+_NO_INSTRUCTION = ("(bad)", "<unknown>", ".byte", ".long", "...")
+_PLAUSIBLE = re.compile(r"(?!\S*\+0x[0-9a-f]+(?:\s*\(.*\))?$)\w[\w\s,.()<>%$*+\-\[\]:]*", re.IGNORECASE)
+"""Text that may be an instruction of an unknown name, and is no place like `f+0x93 (/tmp/a)`."""
 
 
 class _Content(NamedTuple):
@@ -143,8 +143,8 @@ def parse_addressed(
     if ":" not in line and not _COLUMNS.fullmatch(line):
         return None
     if ">:" in line and (heading := _HEADING.fullmatch(line)):
-        label = heading["label"]
-        return None if _OFFSET.search(label) else ListedLine(number, int(heading["address"], 16), label=label)
+        label, is_cut = heading["label"], heading["mark"] and _OFFSET.search(heading["label"])
+        return None if is_cut else ListedLine(number, int(heading["address"], 16), label=label)
     if line.rstrip().endswith(");") and (function := _FUNCTION.fullmatch(line)):
         return ListedLine(number, label=function["label"])
     if place := _place_of(line):

@@ -32,6 +32,9 @@ _ADDRESS = re.compile(  # bounded: a line of at most 500 characters
 _LONE_ADDRESS = re.compile(r"(?:0x)?(?=[a-f]*\d)[0-9a-f]{4,16}:", re.IGNORECASE)
 """An address without instruction, and no label."""
 
+_EXAMINED = re.compile(r"\d+: x/\d*i \$?\w+")
+"""`1: x/i $pc`, the title of what gdb displays."""
+
 _BYTES = re.compile(r"(?:\b[0-9a-f]{2} ){2}", re.IGNORECASE)
 _PLACE = re.compile(r"[0-9a-fx\W]+", re.IGNORECASE)
 """An address, a share or bytes before an instruction."""
@@ -86,7 +89,8 @@ class LineKinds(NamedTuple):
             return "" if kind == "data" else f".{directive[1].lower()}"
         if _LABEL.fullmatch(text) and not _LONE_ADDRESS.fullmatch(text):
             return "label"
-        return "" if self._looks_like_code(text) or is_foreign(text) else "heading or source line"
+        is_code = self._looks_like_code(text) or is_foreign(text)
+        return "" if is_code and not _EXAMINED.fullmatch(text) else "heading or source line"
 
     def _looks_like_code(self, text: str) -> bool:
         patterns = (_ADDRESS, _BYTES, self.register)

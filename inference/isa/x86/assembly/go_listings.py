@@ -123,7 +123,8 @@ def _read_objdump(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None
             functions[-1].code += bytes.fromhex(match["bytes"])
         elif line.strip():
             other_lines.append((number, line))
-    return _listing(functions, other_lines, is_foreign, is_compared=True) if functions else None
+    listing = _listing(functions, other_lines, is_foreign, is_compared=True) if functions else None
+    return listing if listing is not None and len(listing.dropped) < len(listing.lines) else None
 
 
 class _CompilerReader:

@@ -128,6 +128,10 @@ def lay_out(statements: Sequence[Statement], functions: Collection[str]) -> tupl
             code = stmt.jump_code(distance, bits[number]) or b""
             if not code:
                 raise BlockError(f"{stmt.text[:60]} cannot reach so far", stmt.line, stmt.column)
+            if stmt.target.address is not None and stmt.target.offset and target is not None:
+                raise BlockError(
+                    f"{stmt.text[:60]} leads to an address: print those of the lines, too", stmt.line
+                )
         is_entry = any(label in functions for label in stmt.labels)
         instructions.append(place_at(stmt, code, addresses[number], target, is_entry=is_entry))
     return tuple(instructions)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from typing import NamedTuple
@@ -39,18 +39,17 @@ _HEX = re.compile(r"(?:0x)?([0-9a-f]+)h?", re.IGNORECASE)
 _IN_PARENTHESES = re.compile(r".*\(\s*(?:0x)?([0-9a-f]{6,16})h?\s*\)", re.IGNORECASE)
 """`f+20h (07FF73B8B1020h)` of Microsoft's debuggers."""
 
-_NO_CODE = ("(bad)", ".byte", "...", ".long", ".word", ".short")
+_NO_CODE = ("(bad)", "<unknown>", ".byte", "...", ".long", ".word", ".short")
 _WORD = 16
 """Bits of a jump's distance with an operand-size prefix."""
 
 _REGISTER = re.compile(
     r"\b(?:[re]?[abcd]x|[abcd][lh]|[re]?[sd]il?|[re]?[sb]pl?|r(?:8|9|1\d)[dwbl]?|[xyz]mm\d+)\b"
 )
-_IMPLIED = frozenset(
-    {*(Register.RAX, Register.RCX, Register.RDX, Register.RBX, Register.RSI, Register.RDI), Register.XMM0}
-)
+_IMPLIED = frozenset({Register.RAX, Register.XMM0})
 """Registers that some programs print with instructions which imply them, and others do not."""
 
+_WITH_IMPLIED = frozenset({"monitor", "monitorx", "mwait", "mwaitx", "umonitor", "umwait", "tpause"})
 _STRINGS = frozenset(
     {
         *(OpKind.MEMORY_SEG_SI, OpKind.MEMORY_SEG_ESI, OpKind.MEMORY_SEG_RSI, OpKind.MEMORY_SEG_DI),
@@ -59,8 +58,8 @@ _STRINGS = frozenset(
     }
 )
 _SYMBOL = re.compile(r"<[^<>]*>")
-_NO_OPERATION = frozenset({"nop", "xchg", "pause"})
-"""Names of 90 with prefixes."""
+_EQUAL = (frozenset({"nop", "xchg", "pause"}), frozenset({"sal", "shl"}))
+"""Names of the same code: of 90 with prefixes, and of shifts."""
 
 
 class ListingReader:
@@ -202,23 +201,32 @@ def _is_instruction(line: ListedLine, decoded: Instruction) -> bool:
 def _contradicts(text: str, decoded: Instruction) -> bool:
     """Whether a text that it knows names another instruction than the bytes are, or other registers.
 
-    Operands are not compared further: programs print addresses, names and implied operands as they like. Texts
-    in AT&T syntax mix up x87's subtractions and divisions with their reverses.
+    Operands are not compared further: programs print addresses, names and implied operands as they like. Some
+    AT&T texts mix up x87's subtractions and divisions with their reverses.
     """
     words = _words_of(text)
     if not words.mnemonics:
         return False
-    mnemonic = MNEMONICS[decoded.mnemonic]
+    mnemonic = MNEMONICS[decoded.mnemonic].removesuffix("64")  # `pcmpestri64`
     if mnemonic not in words.mnemonics and exchange_reversed(mnemonic) not in words.mnemonics:
-        return not (mnemonic in _NO_OPERATION and words.mnemonics & _NO_OPERATION)
+        return not any(mnemonic in names and words.mnemonics & names for names in _EQUAL)
     kinds = [decoded.op_kind(number) for number in range(decoded.op_count)]
-    direct = {
-        _family(decoded.op_register(number)) for number, kind in enumerate(kinds) if kind == OpKind.REGISTER
-    }
-    addressed = {_family(decoded.memory_base), _family(decoded.memory_index)} - {Register.NONE}
-    if _STRINGS.intersection(kinds) or any(register > Register.ZMM31 for register in direct):
+    if mnemonic in _WITH_IMPLIED or _STRINGS.intersection(kinds):
         return False
+    registers_of_kind = (
+        decoded.op_register(number) for number, kind in enumerate(kinds) if kind == OpKind.REGISTER
+    )
+    direct = _families(registers_of_kind)
+    addressed = _families((decoded.memory_base, decoded.memory_index))
     return bool((words.registers - direct - addressed - _IMPLIED) or (direct - words.registers - _IMPLIED))
+
+
+def _families(of: Iterable[RegisterValue]) -> frozenset[RegisterValue]:
+    """The vector registers among these, and the 64-bit ones that contain general-purpose ones."""
+    families = frozenset(map(_family, of))
+    return frozenset(
+        family for family in families if is_vector(family) or Register.RAX <= family <= Register.R15
+    )
 
 
 class _Words(NamedTuple):
@@ -237,8 +245,8 @@ def _words_of(text: str) -> _Words:
         return _Words(frozenset(), frozenset())
     name = words[0].partition(",")[0]
     names = (reading.mnemonic for reading in (*readings(name), *att_readings(name)))
-    found = (registers().get(word) for word in _REGISTER.findall(_SYMBOL.sub("", " ".join(words[1:]))))
-    return _Words(frozenset(names), frozenset(_family(register) for register in found if register))
+    numbers = (registers().get(word) for word in _REGISTER.findall(_SYMBOL.sub("", " ".join(words[1:]))))
+    return _Words(frozenset(names), _families(number for number in numbers if number))
 
 
 @cache

@@ -14,6 +14,7 @@ from inference.isa.x86.assembly.jit_listings import HOTSPOT, LUAJIT, V8
 from inference.isa.x86.assembly.profile_tables import PROFILE_TABLES
 from inference.isa.x86.assembly.skipped_lines import RELOCATION, classify, is_instruction
 from inference.isa.x86.assembly.statements import begins_instruction
+from inference.isa.x86.assembly.unaddressed_listings import UNADDRESSED
 
 LANGUAGE = LineLanguage(
     begins_instruction,
@@ -45,6 +46,7 @@ KINDS: tuple[ListingKind, ...] = (
     HOTSPOT,
     ASSEMBLERS,
     ADDRESSED_LINES,
+    UNADDRESSED,
 )
 
 

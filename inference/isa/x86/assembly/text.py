@@ -37,7 +37,10 @@ from inference.isa.x86.assembly.statements import (
 MAX_INSTRUCTIONS = 50_000  # of a text
 MAX_DISTINCT = 10_000  # instructions, each of which is encoded once
 
-_LABEL = re.compile(r"(\"[^\"]+\"|[\w.$?@]+)\s*:(?!:)\s*(.*)", re.DOTALL)
+_LABEL = re.compile(r"(\"[^\"]+\"|<[^<>\n]+>(?=:)|[\w.$?@]+)\s*:(?!:)\s*(.*)", re.DOTALL)
+_HEADING = re.compile(r".*:\s+file format [\w-]+|Disassembly of section \S+:")
+"""Of objdump without addresses and bytes."""
+
 _DEMANGLED_LABEL = re.compile(r"[^.\s\"'][^\"'(:<~ ]*[(:<~ ].*:")
 _ARGUMENTS = re.compile(r"[(<]")
 _CONSTANT = re.compile(r"([A-Za-z_.$?@][\w.$?@]*)\s*==?\s*(.+)", re.DOTALL)
@@ -188,8 +191,11 @@ class _TextReader:
         if not part.first and not self._can_be_statement(text):
             self.remarks.append(number)
             return
+        if ":" in text and part.first and _HEADING.fullmatch(text):
+            self.skipped["heading"] += 1
+            return
         while ":" in text and not self._prefixes and (labelled := _LABEL.fullmatch(text)):
-            self._label(labelled[1].strip('"'), number)
+            self._label(labelled[1].strip('"<>'), number)
             text = labelled[2]
         if not text:
             return

@@ -9,7 +9,7 @@ from typing import Literal
 
 from inference.isa.aarch64.codecs import CONDITIONS
 from inference.isa.aarch64.spelling import spelled
-from inference.isa.aarch64.system_registers import BARRIERS, system_register_name
+from inference.isa.aarch64.system_registers import BARRIERS, PREFETCHES, system_register_name
 from inference.isa.words.instruction import (
     STACK_POINTER,
     VECTOR,
@@ -24,7 +24,7 @@ from inference.isa.words.instruction import (
 Syntax = Literal["gnu", "apple", "armasm"]
 SYNTAXES: tuple[Syntax, ...] = ("gnu", "apple", "armasm")
 
-_ARRANGED = re.compile(r"VEC(?:x(\d)(e)?)?\[(\d*)([BHSDQ])?(\d*)(?:,\d+)?\]|ELEM\[(\d+),\d+(?:,low)?\]")
+_ARRANGED = re.compile(r"VEC(?:x(\d)(e)?)?\[(\d*)([BHSDQ])?(\d*)(?:,\d+)?\]|ELEM\[(\w+),\d+(?:,low)?\]")
 _LETTERS = {8: "b", 16: "h", 32: "s", 64: "d", 128: "q"}
 
 
@@ -70,7 +70,7 @@ def _operand_text(name: str, operand: OperandValue) -> str:
     if isinstance(operand, ImmediateOperand):
         return _named_text(name, operand)
     if operand is None:
-        return f"#{name}"
+        return f"#{name}" if name[0].isdigit() else name
     writer_of_number = _NUMBERS.get(name.partition(",")[0])
     return writer_of_number(operand) if writer_of_number else f"#{operand}"
 
@@ -78,6 +78,7 @@ def _operand_text(name: str, operand: OperandValue) -> str:
 _NUMBERS: dict[str, Callable[[int], str]] = {
     "sysreg": system_register_name,
     "barrier": lambda number: BARRIERS.get(number, f"#{number}"),
+    "IMM[prefetch]": lambda number: PREFETCHES.get(number, f"#{number}"),
     "IMM[mask": lambda number: f"#{number:#x}",
     "IMM[bytes]": lambda number: f"#{number:#x}",
 }
@@ -124,7 +125,7 @@ def _vector_writer(name: str) -> Callable[[RegisterPart], str] | None:
     if match is None:
         return None
     if match[6]:
-        letter = _LETTERS[int(match[6])]
+        letter = _LETTERS[int(match[6])] if match[6].isdigit() else match[6].lower()
         return lambda part: f"v{part.number}.{letter}[{part.element}]"
     if match[2]:
         return lambda part: f"{_listed(part, _LETTERS[int(match[3])])}[{part.element}]"

@@ -132,15 +132,31 @@ def _barrier(form: Scheme, names: list[str], operands: Sequence[OperandValue]) -
     return form.mnemonic, ["barrier"], operands
 
 
+def _with_stack_pointer(form: Scheme, names: list[str], operands: Sequence[OperandValue]) -> Spelled | None:
+    """An extension by no bits beside the stack pointer is a shift, or left out."""
+    last = operands[-1]
+    if not isinstance(last, ImmediateOperand) or last.word != _EXTENSIONS[form.operands[0].width]:
+        return None
+    if not any(map(_is_stack, operands[:2])):
+        return None
+    if not last.value:
+        return form.mnemonic, names[:-1], operands[:-1]
+    return form.mnemonic, names, [*operands[:-1], ImmediateOperand("lsl", last.value)]
+
+
+_EXTENSIONS = {32: "uxtw", 64: "uxtx"}
+"""By bits of the result: those that keep the whole register."""
+
 _RULES: Mapping[str, _Rule] = {
     "dmb": _barrier,
     "dsb": _barrier,
     "ands": _without_destination("tst"),
-    "adds": _without_destination("cmn"),
-    "subs": _first(_without_destination("cmp"), _without_first_source("negs")),
-    "sub": _without_first_source("neg"),
+    "adds": _first(_without_destination("cmn"), _with_stack_pointer),
+    "subs": _first(_without_destination("cmp"), _without_first_source("negs"), _with_stack_pointer),
+    "sub": _first(_without_first_source("neg"), _with_stack_pointer),
+    **dict.fromkeys(("cmp", "cmn"), _with_stack_pointer),
     "orn": _without_first_source("mvn"),
-    "add": _move_of_stack_pointer,
+    "add": _first(_move_of_stack_pointer, _with_stack_pointer),
     "ins": _element_move,
     "umov": _element_move,
     "dup": _element_move,

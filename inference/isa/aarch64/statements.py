@@ -39,7 +39,7 @@ _STATEMENT = re.compile(r"([A-Za-z][A-Za-z0-9]*(?:\.[A-Za-z0-9]+)?)(?:\s+(.*))?"
 _ARRANGEMENT = re.compile(r"(\d*[bhsdq])", re.IGNORECASE)
 _BRANCH = re.compile(r"b(eq|ne|hs|cs|lo|cc|mi|pl|vs|vc|hi|ls|ge|lt|gt|le|al)")
 _NAMES = {"b.cs": "b.hs", "b.cc": "b.lo"}
-_VECTOR_NAME = re.compile(r"VEC(?:x(\d)(e)?)?\[(\w+?)(?:,\d+)?\]|ELEM\[(\d+),\d+(?:,low)?\]")
+_VECTOR_NAME = re.compile(r"VEC(?:x(\d)(e)?)?\[(\w+?)(?:,\d+)?\]|ELEM\[(\w+),\d+(?:,low)?\]")
 _LETTERS = {"8": "b", "16": "h", "32": "s", "64": "d"}
 _NAMED = re.compile(r"(lsl|lsr|asr|ror|msl|[su]xt[bhwx])(?: \d+)?")
 _RELOCATION = re.compile(r"^:\w+:|^=\s*|@\w+$")
@@ -179,8 +179,8 @@ def _register(
         return written, arrangement
     if not isinstance(written, WrittenVector) or written.span != int(match[1] or 0):
         raise _NoMatchError
-    letter = _LETTERS.get(match[4] or (match[3] if match[2] else ""), "")
-    own = letter or match[3].lower()
+    name = match[4] or match[3]
+    own = _LETTERS.get(name, name.lower())
     has_element = bool(match[4] or match[2])
     if (written.element is not None) != has_element or written.arrangement not in {own, ""}:
         raise _NoMatchError
@@ -226,15 +226,22 @@ def _immediate(operand: Operand, form: OperandForm, written: Written, symbols: l
         return ImmediateOperand("", number) if name == "COND" else number
     if isinstance(written, WrittenSymbol) and written.name.lower() in _OPERATIONS:
         return _OPERATIONS[written.name.lower()]
+    if isinstance(written, WrittenSymbol) and written.name.lower() == name:
+        return None
     if name == "IMM[float]" or not name.startswith("IMM"):
         if not isinstance(written, (int, float)):
             raise _NoMatchError
         if name != "IMM[float]" and float(written) != float(name):
             raise _NoMatchError
         return ImmediateOperand("", float(written)) if name == "IMM[float]" else None
+    if isinstance(written, WrittenSymbol) and name not in _RELOCATED:
+        raise _NoMatchError
     value = _number(written, symbols)
     return value & (1 << form.width) - 1 if name.startswith(("IMM[mask", "IMM[bytes")) else value
 
+
+_RELOCATED = ("IMM[12]", "IMM[16]")
+"""Immediates that linkers fill in: `#:lo12:table`, `#:abs_g0:table`."""
 
 _NAMES_OF_NUMBERS: Mapping[str, Callable[[str], int | None]] = {
     "COND": lambda name: CONDITION_NUMBERS.get(name.lower()),

@@ -99,7 +99,7 @@ def _register(place: int, form: OperandForm, number: int, is_ambiguous: bool) ->
         return f"{{}}{element[0]}", slots  # another scheme has all others
     elements = 128 // form.width
     samples: dict[Hashable, str] = {value: f"[{value}]" for value in (int(element[1]), *range(elements))}
-    codecs = [f"unsigned {elements.bit_length() - 1}"]
+    codecs = [f"unsigned {bits}" for bits in range(elements.bit_length() - 1, 0, -1)]
     return "{}{}", [*slots, Slot(f"{place} element", samples, codecs, optional=True)]
 
 
@@ -259,6 +259,9 @@ _SAMPLES: Mapping[str, Callable[[], _Samples]] = {
     "IMM[mask,32]": _constants(32, 0xFF00FF),
     "IMM[float]": _floats,
     "IMM[bytes]": _byte_masks,
+    "IMM[7]": _numbered([6, *range(128)], ["unsigned 7"]),
+    "IMM[prefetch]": _numbered(range(32), ["unsigned 5"]),
+    "IMM[rotation]": _numbered([90, 0, 180, 270], ["unsigned 2 90", "unsigned 1 180 90"]),
     "COND": _conditions,
     "sysreg": _system_registers,
     "ADDR[pc]": _addresses,

@@ -81,12 +81,12 @@ def _rows(text: str) -> Iterator[MeasuredRow]:
 
 def _measured(row: MeasuredRow, instruction: PrintedInstruction, times: str) -> MeasuredRow:
     """A row with its numbers, or with the reasons why they are none of its scheme."""
-    shown, _, throughput = times.partition(" T:")
-    latency, cycles = _cycles(shown, times, "L"), _cycles(throughput, times, "T")
+    delay, _, throughput = times.partition(" T:")
+    latency, cycles = _cycles(delay, times, "L"), _cycles(throughput, times, "T")
     no_cycles = _no_throughput(instruction, latency, cycles)
     if latency is None or latency < 0:
-        no_latency = f"its latency is {shown.strip()[:40] or 'missing'}"
-    elif instruction.has_one_source and instruction.is_move:
+        no_latency = f"its latency is {delay.strip()[:40] or 'missing'}"
+    elif instruction.has_single_source and instruction.is_move:
         no_latency = "it moves a register to itself"
     else:
         no_latency = _unusual(instruction)
@@ -123,7 +123,7 @@ def _waiting(instruction: PrintedInstruction, latency: float | None, cycles: flo
 
 def _unusual(instruction: PrintedInstruction) -> str:
     """Why the row is a special case of its scheme, "" where it is none."""
-    if instruction.has_one_source and _IDIOM.fullmatch(instruction.scheme.mnemonic):
+    if instruction.has_single_source and _IDIOM.fullmatch(instruction.scheme.mnemonic):
         return "all its sources are one register, so that some cores do not execute it"
     if instruction.displacement % 8:
         return "its accesses to memory are not aligned"

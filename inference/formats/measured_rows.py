@@ -25,7 +25,7 @@ from inference.isa.scheme import BREAKABLE, TIMED_BY_VALUES, TOP_OF_STACK, Schem
 
 PARTS = THROUGHPUTS, LATENCIES = "throughputs", "latencies"
 
-ONE_REGISTER = "one register for several sources: one of them takes as long, none takes longer"
+LARGEST_OF_SOURCES = "one register for several sources: one of them takes as long, none takes longer"
 """Reason of a bound: the largest latency of several pairs, which one measurement cannot tell apart."""
 
 
@@ -63,7 +63,7 @@ def pairs_of_sources(sources: Sequence[str], least: float, most: float) -> tuple
     """The latencies from sources in one register to the first operand: of several, the largest is known."""
     if len(sources) == 1:
         return (PairEntry(sources[0], "1", least, most),)
-    return tuple(PairEntry(source, "1", at_most=most, why=ONE_REGISTER) for source in sources)
+    return tuple(PairEntry(source, "1", at_most=most, why=LARGEST_OF_SOURCES) for source in sources)
 
 
 def throughputs_of(source: Source, rows: Iterable[MeasuredRow], facts: Mapping[str, Any]) -> Document:
@@ -117,9 +117,9 @@ def latencies_of(source: Source, rows: Iterable[MeasuredRow], facts: Mapping[str
     return partial_document(source.problems, facts, dropped, latencies=latencies.values())
 
 
-def _widened(pairs: Iterable[PairEntry], others: Iterable[PairEntry]) -> Iterator[PairEntry]:
+def _widened(pairs: Iterable[PairEntry], second_pairs: Iterable[PairEntry]) -> Iterator[PairEntry]:
     """Each pair with the range of two measurements."""
-    by_ends = {(pair.source, pair.destination): pair for pair in others}
+    by_ends = {(pair.source, pair.destination): pair for pair in second_pairs}
     for pair in pairs:
         other = by_ends.get((pair.source, pair.destination), pair)
         if pair.at_most is not None and other.at_most is not None:

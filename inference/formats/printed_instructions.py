@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from inference.formats.document import PairEntry
-from inference.formats.measured_rows import ONE_REGISTER, pairs_of_sources
+from inference.formats.measured_rows import LARGEST_OF_SOURCES, pairs_of_sources
 from inference.isa.names import SchemeNames
 from inference.isa.scheme import TIMED_BY_VALUES, Scheme
 from inference.isa.targets import target_of
@@ -97,7 +97,7 @@ class PrintedInstruction:
         return next((int(match[2] or 0) for match in matches if match), 0)
 
     @property
-    def has_one_source(self) -> bool:
+    def has_single_source(self) -> bool:
         """Whether several sources are one register."""
         explicit = [operand for operand in self.scheme.operands if not operand.implicit]
         sources = [
@@ -132,7 +132,7 @@ class PrintedInstruction:
         sources = [link.source for link in links if link.destination == "1" and self._is_chained(link.source)]
         ends = {(link.source, link.destination) for link in links}
         if {("1", "flags"), ("flags", "1")} <= ends:  # the chain may lead through the flags
-            return tuple(PairEntry(source, "1", at_most=cycles, why=ONE_REGISTER) for source in sources)
+            return tuple(PairEntry(source, "1", at_most=cycles, why=LARGEST_OF_SOURCES) for source in sources)
         return pairs_of_sources(sources, cycles, cycles)
 
     def _is_chained(self, source: str) -> bool:

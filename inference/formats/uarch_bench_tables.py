@@ -60,7 +60,7 @@ def read_uarch_bench(content: bytes, problems: Problems) -> BlockEntries:
     """Read the benchmarks whose code is a block; problems are noted, and the others counted."""
     text = content.decode("utf-8", "replace")
     entries: list[BlockEntry] = []
-    others: list[str] = []
+    unknown_names: list[str] = []
     for line, printed in enumerate(text.splitlines(), start=1):
         words = printed.split()
         numbers = list(takewhile(_NUMBER.fullmatch, reversed(words)))
@@ -72,10 +72,12 @@ def read_uarch_bench(content: bytes, problems: Problems) -> BlockEntries:
             cell = code.replace("; ", "\n")
             entries.append(BlockEntry(line, cell, {COLUMN: float(numbers[-1]) * operations}, name))
         else:
-            others.append(name)
+            unknown_names.append(name)
     if not entries:
         known = ", ".join(list(_BLOCKS)[:4])
-        problems.add(f"none of its {len(others):,} benchmarks is a block", f"known are {known} and others")
-    listed = ", ".join(others[:3])
-    notes = [f"benchmarks that are no block: {len(others):,} ({listed}, …)"] if others else []
+        problems.add(
+            f"none of its {len(unknown_names):,} benchmarks is a block", f"known are {known} and others"
+        )
+    listed = ", ".join(unknown_names[:3])
+    notes = [f"benchmarks that are no block: {len(unknown_names):,} ({listed}, …)"] if unknown_names else []
     return BlockEntries(TITLE, tuple(entries), notes=notes)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.formats.import_formats import read
-from inference.formats.measured_rows import ONE_REGISTER
+from inference.formats.measured_rows import LARGEST_OF_SOURCES
 from inference.formats.parsing import AnyNames, Parsed, resolve
 
 SHEET = """\
@@ -97,7 +97,7 @@ def test_latencies_are_of_registers_alone() -> None:
     (pair,) = latencies["vextractf128 XMM:W, YMM:R, IMM[8]:R"].pairs
     assert (pair.source, pair.least, pair.most) == ("2", 2.0, 2.0)
     assert {(pair.at_most, pair.why) for pair in latencies["mulps XMM:RW, XMM:R"].pairs} == {
-        (3.0, ONE_REGISTER)
+        (3.0, LARGEST_OF_SOURCES)
     }
 
 

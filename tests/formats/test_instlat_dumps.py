@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from inference.formats.document import PairEntry
 from inference.formats.import_formats import read
-from inference.formats.measured_rows import ONE_REGISTER
+from inference.formats.measured_rows import LARGEST_OF_SOURCES
 from inference.formats.parsing import AnyNames, Parsed, resolve
 from inference.formats.printed_instructions import InstructionReader, UnmatchedInstructionError
 from inference.isa.targets import X86
@@ -118,7 +118,7 @@ def test_latencies_are_of_operands_that_share_a_register_with_the_result() -> No
         "divps XMM:RW, XMM:R": [("1", None, 11.0), ("2", None, 11.0)],
         "vpaddd YMM{k}:RW, YMM:R, YMM:R": [("1", None, 1.0), ("2", None, 1.0), ("3", None, 1.0)],
     }
-    assert parsed.latencies["vaddps XMM:W, XMM:R, XMM:R"].pairs[0].why == ONE_REGISTER
+    assert parsed.latencies["vaddps XMM:W, XMM:R, XMM:R"].pairs[0].why == LARGEST_OF_SOURCES
 
 
 def test_dumps_of_2008_have_rows_without_a_word_before_them() -> None:

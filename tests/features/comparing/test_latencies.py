@@ -24,9 +24,12 @@ from inference.core.latency import LatencyProblem, infer_latencies
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.judging.comparing.latencies import (
     KnownLatency,
+    LatencyRelation,
+    SharedScheme,
     comparison_of_latencies,
     relation_of,
 )
+from inference.formats.measured_rows import LARGEST_OF_SOURCES
 from inference.formats.problems import ExchangeError
 from inference.isa.x86.chains import links_of, pair_chains
 from inference.isa.x86.scheme_set import scheme_and_form
@@ -296,3 +299,28 @@ def test_a_set_is_taken_away_as_xml_by_page_api_and_shell(
     assert schemes == {ADD, IMUL, LOAD}
     with pytest.raises(CommandError, match="need --show"):
         call_command("latencies", "--machine", "sim", "--xml", file, stdout=StringIO())
+
+
+@pytest.mark.parametrize(
+    ("measured", "relations", "difference"),
+    [
+        ((1.0, 4.0), ["unknown", "same"], 0.0),
+        ((4.0, 4.02), ["same", "same"], 0.0),
+        ((1.0, 3.0), ["different", "different"], 1.0),
+        ((1.0, 5.0), ["unknown", "different"], 1.0),
+        ((4.0, None), ["unknown", "unknown"], 0.0),
+    ],
+)
+def test_the_largest_latency_of_several_pairs_is_compared_with_their_largest(
+    measured: tuple[float, float | None], relations: list[str], difference: float
+) -> None:
+    bound = KnownLatency(None, None, 4.0, LARGEST_OF_SOURCES, False, False)
+    exact = [KnownLatency(cycles, cycles, None, "", False, False) for cycles in measured]
+    places = [("1", "1"), ("2", "1")]
+    sets = [dict.fromkeys(places, bound), dict(zip(places, exact, strict=True))]
+    for ordered in (sets, sets[::-1]):
+        scheme = SharedScheme.of(1, ADD, ordered)
+        assert [str(pair.relation) for pair in scheme.pairs] == relations
+        assert scheme.difference == difference
+        if "different" in relations:
+            assert scheme.relation is LatencyRelation.DIFFERENT

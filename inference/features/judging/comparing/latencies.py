@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, permutations
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from django.db.models.functions import Cast
 
 from inference.core.protocols import Json
 from inference.features.judging.engine.tables import LinkedText, choice, code, number, text
+from inference.formats.measured_rows import LARGEST_OF_SOURCES
 from inference.formats.problems import ExchangeError
 from inference.models import LatencySet, SchemeLatencies
 from inference.models.scheme_search import matching_texts
@@ -135,6 +136,32 @@ def _pair_relation(
     return LatencyRelation.SAME, difference
 
 
+def _relations_by_largest(
+    by_place: Sequence[tuple[KnownLatency | None, ...]],
+) -> dict[int, tuple[LatencyRelation, float]]:
+    """{pair: (relation, difference)} where one set only has the largest latency of several pairs.
+
+    Another set agrees if the largest of its latencies of these pairs is as long.
+    """
+    relations: dict[int, tuple[LatencyRelation, float]] = {}
+    for first, second in permutations(range(len(by_place[0]) if by_place else 0), 2):
+        bounds = {place: row[first] for place, row in enumerate(by_place)}
+        places = [place for place, bound in bounds.items() if bound and bound.why == LARGEST_OF_SOURCES]
+        values = [known.most for place in places if (known := by_place[place][second])]
+        bound = max((known.at_most or 0.0 for place in places if (known := bounds[place])), default=0.0)
+        numbers = [value for value in values if value is not None]
+        if not numbers or len(numbers) < len(places):
+            continue
+        difference = round(bound - max(numbers), 3)
+        tolerance = max(ABSOLUTE, RELATIVE * bound)
+        if abs(difference) <= tolerance:
+            near = [place for place, value in zip(places, numbers, strict=True) if value >= bound - tolerance]
+            relations |= dict.fromkeys(near, (LatencyRelation.SAME, 0.0))
+        elif difference > 0:
+            relations |= dict.fromkeys(places, (LatencyRelation.DIFFERENT, difference))
+    return relations
+
+
 class SharedScheme(NamedTuple):
     """A scheme in at least two sets; DIFFERENT if any pair of operands is, SAME if some are and none differs.
 
@@ -152,7 +179,11 @@ class SharedScheme(NamedTuple):
         """Compare a scheme; `sets`: its latencies in each set, {} for a set without it."""
         places = dict.fromkeys([place for latencies in sets for place in latencies])
         by_place = [tuple([latencies.get(place) for latencies in sets]) for place in places]
-        results = [relation_of(row) for row in by_place]
+        largest = _relations_by_largest(by_place)
+        results = [
+            largest.get(place, relation) if relation[0] is LatencyRelation.UNKNOWN else relation
+            for place, relation in enumerate(map(relation_of, by_place))
+        ]
         pairs = [
             ComparedLatency(*place, row, *relation_and_difference)
             for place, row, relation_and_difference in zip(places, by_place, results, strict=True)

@@ -163,7 +163,7 @@ class Command(DataCommand):
             self.stdout.write(f"note: {len(names)} names of the file mean {scheme}: {', '.join(names)}")
         if "instructions" in parsed.facts:
             total = parsed.facts["instructions"]
-            matched = total - len(parsed.left_out)
+            matched = parsed.facts.get("matched", total - len(parsed.left_out))
             self.stdout.write(
                 f"{matched} of the file's {total} instructions have a scheme in {done.isa.name}"
             )

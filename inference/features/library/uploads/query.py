@@ -262,11 +262,15 @@ def _facts(upload: Preview) -> list[Json]:
     if parsed.latencies:
         facts = _latency_facts(parsed)
     elif parsed.resources is not None:
-        facts = _resource_facts(parsed, parsed.resources)
+        facts = _resource_facts(parsed.resources)
     else:
         facts = _mapping_facts(upload) if parsed.mapping is not None else _experiment_facts(parsed)
     if parsed.schemes:
         facts.insert(1 if facts else 0, _fact("Schemes", f"{len(parsed.schemes):,}", figure=True))
+    total = parsed.facts.get("instructions")
+    if total and (parsed.resources is not None or "matched" in parsed.facts):
+        matched = parsed.facts.get("matched", total - len(parsed.left_out))
+        facts.append(_fact("Instructions with a scheme", f"{matched:,} of {total:,}", figure=True))
     if columns := parsed.facts.get("columns"):
         titles = parsed.facts.get("titles", columns)
         facts.append(
@@ -312,15 +316,11 @@ def _mapping_facts(upload: Preview) -> list[Json]:
     ]
 
 
-def _resource_facts(parsed: Parsed, resources: Resources) -> list[Json]:
-    facts = [
+def _resource_facts(resources: Resources) -> list[Json]:
+    return [
         _fact("Resources", f"{len(resources.resources):,}", figure=True),
         _fact("Classes of equal loads", f"{resources.classes:,}", figure=True),
     ]
-    if total := parsed.facts.get("instructions"):
-        matched = f"{total - len(parsed.left_out):,} of {total:,}"
-        facts.append(_fact("Instructions with a scheme", matched, figure=True))
-    return facts
 
 
 def _latency_facts(parsed: Parsed) -> list[Json]:

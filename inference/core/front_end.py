@@ -120,7 +120,7 @@ def read_front_end(readings: Iterable[Reading]) -> FrontEnd:
     numbers.append(
         FrontEndNumber(
             "moved",
-            f"Moves in one slot with the operation on the copy, of {len(moves)}",
+            f"Other pairs in one slot, such as a move and the operation on the copy, of {len(moves)}",
             float(sum(pair.is_fused for pair in moves)) if moves else None,
             tuple(codes[Aspect.MOVE]),
         )

@@ -41,7 +41,7 @@ def front_end(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "row": row,
         "front_end": measured,
-        "numbers": [(number, evidence(number)) for number in measured.numbers],
+        "numbers": [(number, evidence(number, row.isa.name)) for number in measured.numbers],
         "rate_figure": rate_figure(measured.rates),
         "length_figure": length_figure_of_front_end(measured.loop_lengths, measured.straight_lengths),
         "offset_figure": offset_figure(measured.offsets) if measured.offsets else None,

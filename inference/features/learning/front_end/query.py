@@ -65,8 +65,8 @@ class TimedText:
     cycles: float
 
 
-def evidence(number: FrontEndNumber) -> list[TimedText]:
-    return [_as_text(code, cycles) for code, cycles in number.codes]
+def evidence(number: FrontEndNumber, isa: str) -> list[TimedText]:
+    return [_as_text(code, cycles, isa) for code, cycles in number.codes]
 
 
 def number_json(number: FrontEndNumber) -> Json:
@@ -102,14 +102,14 @@ def fusion_json(front_end: FrontEnd) -> list[Json]:
     ]
 
 
-def _as_text(timed: FrontEndCode, cycles: float) -> TimedText:
+def _as_text(timed: FrontEndCode, cycles: float, isa: str) -> TimedText:
     code = timed.code
     setting = f"loop of {code.instructions * code.copies:,} instructions" if code.copies else "loop"
     setting = setting if code.loop else "run once"
     if code.offset:
         setting += f", first byte {code.offset} after a cache line’s"
     try:
-        instructions = block_of_bytes(code.code).text.splitlines()
+        instructions = block_of_bytes(code.code, isa).text.splitlines()
     except BlockError:  # jumps
         instructions = [code.code.hex()]
     return TimedText(tuple(instructions[:_LISTED]), max(len(instructions) - _LISTED, 0), setting, cycles)

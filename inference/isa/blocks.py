@@ -138,7 +138,7 @@ def block_of_text(text: str, isa: str = DEFAULT) -> Block:
     return block
 
 
-def read(text: str, most: int, isa: str = DEFAULT) -> BlocksOfText:
+def read(text: str, most: int, isa: str = DEFAULT, usual: str = DEFAULT) -> BlocksOfText:
     """Read the blocks of a text.
 
     Args:
@@ -147,13 +147,13 @@ def read(text: str, most: int, isa: str = DEFAULT) -> BlocksOfText:
             Of a CSV file each line is a block: its first column contains the digits; a header and further
             columns are ignored.
         most: The largest number of blocks.
-        isa: The name of the instruction set; `DETECTED`: that of assembly or a listing is recognised, and
-            digits are `DEFAULT`.
+        isa: The name of the instruction set; `DETECTED`: that of assembly or a listing is recognised.
+        usual: The instruction set of digits and of texts that show none, where it is to be detected.
 
     Raises:
         BlockError: With line and column; for code of another instruction set, with its name.
     """
-    isa = isa or isa_of_text(text)
+    isa = isa or isa_of_text(text, usual)
     try:
         return blocks_of_text(text, most, block_reader(isa), foreign_line_test(isa))
     except BlockError:

@@ -57,12 +57,12 @@ class UnreadTextError(BlockError):
     """No process could read the text: it took too long or too much memory, or the process died."""
 
 
-def read(text: str, most: int, isa: str = DEFAULT) -> BlocksOfText:
+def read(text: str, most: int, isa: str = DEFAULT, usual: str = DEFAULT) -> BlocksOfText:
     """`inference.isa.blocks.read` in another process. Raises `BlockError`, also where that process fails.
 
-    `isa`: the name of an instruction set, or `DETECTED`.
+    `isa`: the name of an instruction set, or `DETECTED`; `usual`: of texts that show none.
     """
-    request = json.dumps({"text": text, "most": most, "isa": isa}).encode()
+    request = json.dumps({"text": text, "most": most, "isa": isa, "usual": usual}).encode()
     status, answer = _processes.exchange(request)
     content = json.loads(answer)
     if status == _REFUSED:
@@ -206,7 +206,7 @@ _WARM_UP_AARCH64 = "1: ldr x2, [x0], #8\nadd x1, x1, x2\ncmp x0, x3\nb.ne 1b"
 def load_reader() -> None:
     """Fill the tables of the reader: the first text of a process needs fifty times as long as the next."""
     for text in (_WARM_UP, _WARM_UP_LISTING, _WARM_UP_AARCH64, "4801d8"):
-        _answer({"text": text, "most": 9, "isa": blocks.DETECTED})
+        _answer({"text": text, "most": 9, "isa": blocks.DETECTED, "usual": DEFAULT})
     with suppress(BlockError):
         blocks.read("frob rax", 1)
 
@@ -248,7 +248,7 @@ def _confine() -> None:
 
 def _answer(request: Json) -> tuple[bytes, bytes]:
     try:
-        reading = blocks.read(request["text"], request["most"], request["isa"])
+        reading = blocks.read(request["text"], request["most"], request["isa"], request["usual"])
         return _READ, json.dumps(_as_json(reading)).encode()
     except BlockError as error:
         return _REFUSED, json.dumps([error.message, error.line, error.column]).encode()

@@ -41,6 +41,8 @@ function show(page) {
   status.textContent = (page.querySelector("#loop-problem p") ?? page.getElementById("loop-verdict"))?.textContent ?? "";
   editor.showProblems(problemsOf(page));
   for (const id of REGIONS) replaceRegion(page, id, { keep: true });
+  const cpu = page.getElementById("loop-answer")?.dataset.cpu;
+  if (cpu) form.elements.namedItem("cpu").value = cpu; // code of another instruction set has another CPU
   showPending(!hasAnswer);
   if (hasAnswer) document.dispatchEvent(new Event("loop-answered"));
 }
@@ -73,7 +75,8 @@ async function ask() {
 function linkBlocks(fields) {
   const link = /** @type {HTMLAnchorElement} */ (document.getElementById("loop-blocks"));
   const code = fields.get("code") ?? "";
-  link.search = code.length <= MAX_CODE_LENGTH ? `${new URLSearchParams({ isa: fields.get("isa") ?? "x86-64", code })}` : "";
+  const isa = document.getElementById("loop-answer")?.dataset.isa ?? "x86-64";
+  link.search = code.length <= MAX_CODE_LENGTH ? `${new URLSearchParams({ isa, code })}` : "";
 }
 
 function askSoon() {
@@ -93,6 +96,7 @@ function change(fields) {
 
 const editor = new CodeEditor(field, () => {
   changes.delete("without"); // names instructions by their places
+  changes.delete("isa"); // the new text shows its own
   askSoon();
 });
 

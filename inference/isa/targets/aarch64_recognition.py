@@ -8,7 +8,7 @@ recognised as well; a text of lines that are valid in both (`ret`) is not.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 
 from inference.isa.aarch64.statements import is_mnemonic
@@ -51,15 +51,19 @@ def looks_like_aarch64(text: str) -> bool:
     has_certain_line = False
     if not _SIGN.search(text):
         return False
-    lines = lines_without_drawings(without_colours(text).lower().splitlines())
-    for number, line in enumerate(lines):
-        code = _SYMBOL_OF_LISTING.sub("", _COMMENT.split(line[:_MAX_LINE_LENGTH], maxsplit=1)[0]).strip()
-        if not code or (code.startswith((".", "#")) and not code.endswith(":")):
-            continue
+    for number, code in enumerate(_code_lines(text)):
         if number >= _MAX_LINES or _X86_REGISTER.search(code):
             return False
         has_certain_line = has_certain_line or _is_certain(code)
     return has_certain_line
+
+
+def _code_lines(text: str) -> Iterator[str]:
+    """The lines in small letters, without comments and directives."""
+    for line in lines_without_drawings(without_colours(text).lower().splitlines()):
+        code = _SYMBOL_OF_LISTING.sub("", _COMMENT.split(line[:_MAX_LINE_LENGTH], maxsplit=1)[0]).strip()
+        if code and not (code.startswith((".", "#")) and not code.endswith(":")):
+            yield code
 
 
 def _is_certain(code: str) -> bool:
@@ -95,13 +99,15 @@ def _mnemonics_of_x86() -> frozenset[str]:
     return frozenset(MNEMONICS.values())
 
 
-def isa_of_text(text: str) -> str:
-    """The instruction set of assembly or a listing; `DEFAULT` for digits and texts that show none.
+def isa_of_text(text: str, usual: str = DEFAULT) -> str:
+    """The instruction set of assembly or a listing; `usual` for digits and texts that show none.
 
-    >>> isa_of_text("ldr x0, [x1]"), isa_of_text("4801d8")
-    ('AArch64', 'x86-64')
+    >>> isa_of_text("ldr x0, [x1]"), isa_of_text("4801d8"), isa_of_text("nop", "AArch64")
+    ('AArch64', 'x86-64', 'AArch64')
     """
-    return AARCH64 if looks_like_aarch64(text) else DEFAULT
+    if looks_like_aarch64(text):
+        return AARCH64
+    return DEFAULT if usual != DEFAULT and any(map(_X86_REGISTER.search, _code_lines(text))) else usual
 
 
 def foreign_line_test(isa: str) -> Callable[[str], bool]:

@@ -67,29 +67,54 @@ class LoopAnswer:
         return self.question.assumed
 
 
-def answer_of(question: LoopQuestion, choices: Sequence[LoopCpu]) -> LoopAnswer:
+NO_CPU = "isa"
+"""The field of the error where there is no CPU of the code's instruction set."""
+
+
+def answer_of(
+    question: LoopQuestion, choices: Sequence[LoopCpu], *, replaces_cpu: bool = False
+) -> LoopAnswer:
     """Explain the chosen block of a text on the chosen CPU.
 
     Args:
         question: The text, the CPU, and what is assumed. A piece that the text does not have counts as none.
-        choices: The CPUs of the instruction set.
+        choices: CPUs of any instruction sets. The chosen one decides about digits and ambiguous texts.
+        replaces_cpu: Where the chosen CPU executes another instruction set, take the first that fits.
 
     Raises:
         BlockError: The text, or a line of the chosen block, cannot be read.
         RequestError: There is no such CPU, or none of the instruction set.
     """
-    return explained(question, cpu_of(question, choices), read(question.code, MAX_PIECES, question.isa))
+    if question.isa and not any(cpu.isa == question.isa for cpu in choices):
+        cpu_of(question.model_copy(update={"cpu": ""}), choices)
+    chosen = chosen_cpu(choices, question.cpu)
+    usual = DEFAULT if chosen is None else chosen.isa
+    reading = read(question.code, MAX_PIECES, question.isa, usual)
+    isa = reading.pieces[0].block.isa
+    if chosen is not None and chosen.isa != isa and replaces_cpu:
+        question = question.model_copy(update={"cpu": ""})
+    cpu = cpu_of(question.model_copy(update={"isa": isa}), choices)
+    return explained(question, cpu, reading)
 
 
 def cpu_of(question: LoopQuestion, choices: Sequence[LoopCpu]) -> LoopCpu:
     """The CPU of a question. Raises `RequestError` where there is none of its name or instruction set."""
-    if not choices:
-        raise RequestError("isa", f"no core model of {question.isa} blocks is known", DEFAULT)
-    cpu = chosen_cpu(choices, question.cpu)
-    if cpu is None:
-        names = ", ".join(choice.name for choice in choices[:_NAMED_CPUS])
-        raise RequestError("cpu", f"there is no core model {question.cpu!r}", f"one of {names}")
-    return cpu
+    isa = question.isa or DEFAULT
+    of_isa = [cpu for cpu in choices if cpu.isa == isa]
+    cpu = chosen_cpu(of_isa, question.cpu)
+    if cpu is not None:
+        return cpu
+    names = ", ".join(choice.name for choice in of_isa[:_NAMED_CPUS])
+    if other := chosen_cpu(choices, question.cpu) if question.cpu else None:
+        what = f"{other.name!r} executes {other.isa}, and the code is {isa}"
+        raise RequestError(
+            "cpu", what, f"one of {names}" if names else f"a core model of {isa}; none is known"
+        )
+    if not of_isa:
+        sets = ", ".join(dict.fromkeys(cpu.isa for cpu in choices))
+        right = f"profile a computer with {isa}, or import a core model of it; there are some of {sets}"
+        raise RequestError(NO_CPU, f"no core model of {isa} is known", right)
+    raise RequestError("cpu", f"there is no core model {question.cpu!r}", f"one of {names}")
 
 
 def block_explanation(block: Block, mode: str, choices: Sequence[LoopCpu]) -> LoopAnswer | None:
@@ -119,7 +144,7 @@ def explained(question: LoopQuestion, cpu: LoopCpu, reading: BlocksOfText) -> Lo
     refuse_dropped(reading.dropped_in(piece))
     changes = Changes(question.removed_dependences, question.loads == "hit", piece.latencies)
     analysis = analysis_of(piece.block, cpu.row, question.assumed, changes)
-    linked = question.of_block(piece.block)
+    linked = question.model_copy(update={"isa": piece.block.isa}).of_block(piece.block)
     return LoopAnswer(linked, cpu, reading, number, changes, analysis, verdict_of(piece.block, analysis))
 
 

@@ -20,6 +20,7 @@ from inference.features.asking.loop.request import TEXT_LIMIT, LoopQuestion
 from inference.features.asking.loop.verdict import verdict_of
 from inference.features.learning.core_model.query import usable_core_models
 from inference.measuring.blocks import LOOP
+from inference.storage.instruction_sets import code_isa
 from inference.web.api.access import read_access
 from inference.web.api.answers import MAX_BLOCKS, ChainStepOut, Code, NamedBlock, SubstitutionOut
 from inference.web.api.errors import ProblemError
@@ -39,7 +40,7 @@ class LoopToExplain(LoopQuestion, Input):
     code: str = Field(
         min_length=1,
         max_length=TEXT_LIMIT,
-        description="Assembly in Intel or AT&T syntax, a listing, or machine code in hexadecimal digits.",
+        description="Assembly of x86-64 or AArch64, a listing, or machine code in hexadecimal digits.",
         examples=[_CODE],
     )
     timeline: int = Field(
@@ -253,16 +254,16 @@ def explain_loop(request: HttpRequest, data: LoopToExplain) -> Any:
     Without `cpu`, the CPU of the site's computer explains it, and where none was profiled, a recorded one.
     """
     try:
-        return document_of(answer_of(data, cpus(data.isa)), data.timeline, tools=data.tools)
+        return document_of(answer_of(data, cpus()), data.timeline, tools=data.tools)
     except RequestError as error:
         raise ProblemError(422, error.what, where=f"body {error.field}", right=error.right) from error
 
 
 class CodeToExplain(Code):
-    """Basic blocks of x86-64 and assumptions. `without`: bounds to leave out. `alike`: all registers start
-    with equal values, so that different ones address the same memory, as in measurements. `nearest`:
-    instructions that the model does not describe are replaced by the nearest schemes that it does. `mode`:
-    execution of a block without a jump, as straight code (unrolled) or as copies in a loop.
+    """Basic blocks of the model's instruction set and assumptions. `without`: bounds to leave out. `alike`:
+    all registers start with equal values, so that different ones address the same memory, as in measurements.
+    `nearest`: instructions that the model does not describe are replaced by the nearest schemes that it does.
+    `mode`: execution of a block without a jump, as straight code (unrolled) or as copies in a loop.
     """
 
     without: Annotated[list[BoundKind], Field(max_length=len(BoundKind))] = []
@@ -277,7 +278,7 @@ def explain_blocks(request: HttpRequest, core_model_id: Id, data: CodeToExplain)
     row = get_object_or_404(usable_core_models(), pk=core_model_id)
     assumed = Assumptions(data.without, data.alike, data.nearest, data.mode == LOOP)
     reasons = []
-    for block in read_blocks(data.code, MAX_BLOCKS):
+    for block in read_blocks(data.code, MAX_BLOCKS, code_isa(row.isa)):
         analysis = analysis_of(block, row, assumed)
         reasons.append(reason_of(analysis, row, verdict_of(block, analysis)))
     return reasons

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from inference.features.learning.core_model.query import usable_core_models
 from inference.features.library.gallery.query import RecordedCore, recorded_cores
+from inference.isa.blocks import DETECTED
 from inference.isa.targets import DEFAULT
 from inference.models import StoredCoreModel
 from inference.storage.instruction_sets import code_isa
@@ -35,24 +36,29 @@ class LoopCpu:
         return self.core.row if isinstance(self.core, RecordedCore) else self.core
 
     @property
+    def isa(self) -> str:
+        """The instruction set of the code that it executes."""
+        return self.core.isa if isinstance(self.core, RecordedCore) else code_isa(self.core.isa)
+
+    @property
     def is_recorded(self) -> bool:
         return isinstance(self.core, RecordedCore)
 
 
-def cpus(isa: str = DEFAULT) -> list[LoopCpu]:
-    """The CPUs of an instruction set: those of this computer, others, the recorded ones (one query)."""
+def cpus(isa: str = DETECTED) -> list[LoopCpu]:
+    """The CPUs of an instruction set, or of all: those of this computer, others, the recorded ones.
+
+    One query. Of all sets, the CPUs of `DEFAULT` come first.
+    """
     rows = usable_core_models()[:MAX_CPUS]
-    measured = _with_distinct_labels([_cpu(row) for row in rows if code_isa(row.isa) == isa])
+    measured = _with_distinct_labels([_cpu(row) for row in rows])
     measured.sort(key=lambda cpu: not cpu.is_here)
     measured_names = {cpu.name for cpu in measured}
-    return [
-        *measured,
-        *(
-            LoopCpu(core.name, core.label, core)
-            for core in recorded_cores()
-            if core.isa == isa and core.name not in measured_names
-        ),
-    ]
+    recorded = (
+        LoopCpu(core.name, core.label, core) for core in recorded_cores() if core.name not in measured_names
+    )
+    choices = [cpu for cpu in (*measured, *recorded) if isa in (DETECTED, cpu.isa)]
+    return sorted(choices, key=lambda cpu: cpu.isa != DEFAULT)
 
 
 def chosen_cpu(choices: Sequence[LoopCpu], name: str) -> LoopCpu | None:

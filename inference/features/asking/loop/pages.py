@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -15,7 +17,7 @@ from django.urls import path, reverse
 
 from inference.core.loop.values import Remedy
 from inference.core.protocols import Json
-from inference.features.asking.loop.answer import LoopAnswer, answer_of
+from inference.features.asking.loop.answer import NO_CPU, LoopAnswer, answer_of
 from inference.features.asking.loop.comparison import comparison_context
 from inference.features.asking.loop.confidence import confidence_context
 from inference.features.asking.loop.cpus import LoopCpu, chosen_cpu, cpus
@@ -29,6 +31,7 @@ from inference.features.asking.loop.tools import tools_context
 from inference.features.library.gallery.query import recorded_core
 from inference.isa.blocks import Piece, block_of_hex, ranked_pieces
 from inference.isa.code.block import BlockError
+from inference.isa.targets import DEFAULT
 from inference.models import Machine
 from inference.web.contributions import Context
 from inference.web.validation import RequestError, read
@@ -79,7 +82,7 @@ def loop_answer(request: HttpRequest) -> HttpResponse:
     context = _answer_context(request, fields.dict(), cpus())
     status = 400 if context["problem"] else 200
     response = render(request, "inference/loop/answer.html", context, status=status)
-    if fields.get("cpu") and context["cpu"] is not None:
+    if fields.get("cpu") and context["cpu"] is not None and not context.get("is_other_cpu"):
         name = quote(fields["cpu"])
         response.set_cookie(
             _COOKIE, name, _COOKIE_SECONDS, samesite="Lax", httponly=True, secure=request.is_secure()
@@ -89,16 +92,27 @@ def loop_answer(request: HttpRequest) -> HttpResponse:
 
 def _answer_context(request: HttpRequest, fields: Mapping[str, Any], choices: Sequence[LoopCpu]) -> Context:
     """The context of `inference/loop/answer.html`: an answer, or a `problem` with the lines it is about."""
-    context: Context = {"question": LoopQuestion(), "cpu": None, "cpus": choices}
+    context: Context = {
+        "question": LoopQuestion(),
+        "cpu": None,
+        "cpus": choices,
+        "cpu_groups": _by_isa(choices),
+    }
     context |= {"problem": "", "problems": []}
     try:
-        question = _with_assembly(read(LoopQuestion, fields))
-        context |= {"question": question, "cpu": chosen_cpu(choices, question.cpu)}
+        question = read(LoopQuestion, fields)
+        cpu = chosen_cpu(choices, question.cpu)
+        question = _with_assembly(question, question.isa or (DEFAULT if cpu is None else cpu.isa))
+        context |= {"question": question, "cpu": cpu}
         if not question.code.strip():
             return context
-        answer = answer_of(question, choices)
+        answer = answer_of(question, choices, replaces_cpu=True)
+        context["cpu"] = answer.cpu
     except RequestError as error:
-        return context | {"problem": _request_problem(error)}
+        lacks_cpu = error.field == NO_CPU
+        if lacks_cpu:
+            context["blocks_url"] = f"{reverse('blocks')}?{urlencode({'code': fields['code']})}"
+        return context | {"problem": _request_problem(error), "lacks_cpu": lacks_cpu}
     except BlockError as error:
         return context | {"problem": _sentence(str(error)), "problems": [_marked(error)]}
     dropped = [BlockError(f"{line.reason}: not in any block", line.line) for line in answer.reading.dropped]
@@ -110,12 +124,18 @@ def _answer_context(request: HttpRequest, fields: Mapping[str, Any], choices: Se
         }
     return context | {
         "answer": answer,
+        "is_other_cpu": question.cpu not in ("", answer.cpu.name),
         "head": _rendered(request, answer, _HEAD_SECTIONS),
         "sections": _rendered(request, answer, _SECTIONS),
         "pieces": _listed_pieces(answer, question),
         "remedies": _listed_remedies(answer),
         "problems": [_marked(error, "warning") for error in dropped],
     }
+
+
+def _by_isa(choices: Sequence[LoopCpu]) -> list[tuple[str, list[LoopCpu]]]:
+    """(instruction set, its CPUs), in the order of the CPUs."""
+    return [(isa, list(group)) for isa, group in groupby(choices, key=attrgetter("isa"))]
 
 
 def _rendered(request: HttpRequest, answer: LoopAnswer, sections: _Sections) -> list[str]:
@@ -133,11 +153,11 @@ def _profile_url() -> str:
     return "" if machine is None else reverse("know", args=[machine.pk])
 
 
-def _with_assembly(question: LoopQuestion) -> LoopQuestion:
+def _with_assembly(question: LoopQuestion, isa: str) -> LoopQuestion:
     """The question with machine code in digits, as links to a block have it, as assembly."""
     if not _DIGITS.fullmatch(question.code.strip()):
         return question
-    return question.model_copy(update={"code": block_of_hex(question.code, question.isa).text})
+    return question.model_copy(update={"code": block_of_hex(question.code, isa).text, "isa": isa})
 
 
 def _request_problem(error: RequestError) -> str:

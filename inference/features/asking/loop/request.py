@@ -9,6 +9,7 @@ from django.utils.http import urlencode
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from inference.core.core_model import Assumptions, BoundKind
+from inference.isa.blocks import DETECTED
 from inference.isa.code.block import Block
 from inference.isa.targets import DEFAULT
 from inference.measuring.blocks import LOOP
@@ -27,11 +28,16 @@ class LoopQuestion(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    isa: str = Field(DEFAULT, max_length=200, description="Name of the instruction set.", examples=[DEFAULT])
+    isa: str = Field(
+        DETECTED,
+        max_length=200,
+        description="Name of the instruction set; empty: as the text shows, of digits that of the CPU.",
+        examples=[DEFAULT],
+    )
     code: str = Field(
         "",
         max_length=TEXT_LIMIT,
-        description="Assembly in Intel or AT&T syntax, a listing, or machine code in hexadecimal digits.",
+        description="Assembly of x86-64 or AArch64, a listing, or machine code in hexadecimal digits.",
         examples=["imul rax, rbx\nadd rcx, rax"],
     )
     cpu: str = Field("", max_length=200, description="Name of a core model; empty: the newest one.")
@@ -84,5 +90,7 @@ class LoopQuestion(BaseModel):
     def address(self, **changes: Any) -> str:
         """The address of the page about this question, with some fields changed."""
         fields = {**self.model_dump(exclude_defaults=True), **changes}
+        if fields.get("isa") == DEFAULT:  # what a text without signs of another one is taken for
+            del fields["isa"]
         filled = {name: value for name, value in fields.items() if value not in ("", None)}
         return f"{reverse('loop')}?{urlencode(filled)}"

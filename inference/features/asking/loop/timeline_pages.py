@@ -43,7 +43,7 @@ def loop_timeline(request: HttpRequest, extension: str) -> HttpResponse:
     fields["code"] = fields.get("code", "").replace("\r\n", "\n")  # forms send these
     try:
         question = read(TimelineQuestion, fields)
-        answer = answer_of(question, cpus(question.isa))
+        answer = answer_of(question, cpus())
     except (RequestError, BlockError) as error:
         return _without_timeline(str(error), status=400)
     try:

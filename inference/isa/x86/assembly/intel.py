@@ -69,8 +69,10 @@ def read_operand(text: str, constants: dict[str, int]) -> Operand:
         if body.strip().lower() in registers() or (number_of(body.strip()) is not None and not segment):
             return _sized_value(body.strip(), width)
         value = _displacement(body, constants)
+        is_relative = segment == Register.CS and value[1]  # `cs:table` is IDA's memory beside the instruction
+        base, segment = (Register.RIP, Register.NONE) if is_relative else (Register.NONE, segment)
         return MemoryOperand(
-            width, displacement=value[0], segment=segment, broadcast=broadcast, symbol=value[1]
+            width, base, displacement=value[0], segment=segment, broadcast=broadcast, symbol=value[1]
         )
     return _immediate(body, constants)
 

@@ -27,6 +27,7 @@ from inference.isa.x86.assembly.layout import (
 from inference.isa.x86.assembly.mnemonics import att_readings, exchange_reversed, readings
 from inference.isa.x86.assembly.operands import MemoryOperand, WrittenInstruction, is_vector, registers
 from inference.isa.x86.assembly.prefixes import is_prefix
+from inference.isa.x86.assembly.stack_names import is_unplaced
 from inference.isa.x86.assembly.statements import read_statement, visible_syntax
 from inference.isa.x86.assembly.text import MAX_DISTINCT
 from inference.isa.x86.forms import MNEMONICS
@@ -129,6 +130,7 @@ class ListingReader:
                 )
             refuse_control_characters(text)
             written = read_statement(text, visible_syntax(text) or self._syntax, {})
+            _refuse_unplaced(written)
             content = content_of(written, length)
             if not _fits(content, length, line) and (nearby := _relative(written, line, length)):
                 return nearby
@@ -141,6 +143,16 @@ class ListingReader:
                 )
             self.misfits.append(line.number)
         return content
+
+
+def _refuse_unplaced(written: WrittenInstruction) -> None:
+    """Raise `BlockError` for memory by a name alone that stands for a register and a distance."""
+    for operand in written.operands:
+        if isinstance(operand, MemoryOperand) and not operand.base and is_unplaced(operand.symbol):
+            raise BlockError(
+                f"{operand.symbol[:40]} is a place on the stack, and the listing does not say where: print "
+                "the bytes, or registers instead of names"
+            )
 
 
 def _fits(content: StatementContent, length: int | None, line: ListedLine) -> bool:

@@ -13,6 +13,7 @@ from inference.isa.x86.assembly.go_listings import GO_COMPILER, GO_OBJDUMP
 from inference.isa.x86.assembly.jit_listings import HOTSPOT, LUAJIT, V8
 from inference.isa.x86.assembly.profile_tables import PROFILE_TABLES
 from inference.isa.x86.assembly.skipped_lines import RELOCATION, classify, is_instruction
+from inference.isa.x86.assembly.stack_names import is_definition, with_places
 from inference.isa.x86.assembly.statements import begins_instruction
 from inference.isa.x86.assembly.unaddressed_listings import UNADDRESSED
 
@@ -20,13 +21,13 @@ LANGUAGE = LineLanguage(
     begins_instruction,
     is_instruction,
     classify,
-    is_undotted,
+    lambda text: is_undotted(text) or is_definition(text),
     RELOCATION,
 )
 
 
 def _read_addressed_lines(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
-    return listing_of(lines, LANGUAGE, is_foreign)
+    return listing_of(with_places(lines), LANGUAGE, is_foreign)
 
 
 ADDRESSED_LINES = ListingKind(

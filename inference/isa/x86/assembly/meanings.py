@@ -73,6 +73,8 @@ def _with_operands(reading: MnemonicReading, operands: tuple[Operand, ...]) -> I
         yield MnemonicMeaning(reading, (operands[0], *operands))
     elif name in _WITH_XMM0 and len(operands) == 3 and operands[2] == RegisterOperand(Register.XMM0):
         yield MnemonicMeaning(reading, operands[:2])
+    elif name == "nop":  # with the register that its encoding has, in VTune
+        yield MnemonicMeaning(reading, operands[:1])
     elif name in _WITH_REGISTERS:
         yield MnemonicMeaning(reading, ())
     elif name in _WITH_HALVES:

@@ -157,8 +157,8 @@ def _with_suffix(name: str) -> Iterator[tuple[str, int]]:
             yield stem, 16
     elif letter in _LETTERS:
         yield stem, _LETTERS[letter]
-    elif letter in _VECTORS and name.startswith("v"):
-        yield stem, _VECTORS[letter]
+    elif letter in _VECTORS:  # also of SSE, as VTune prints them
+        yield stem, 0 if stem.startswith("prefetch") else _VECTORS[letter]
 
 
 def _sized(stem: str, size: int) -> Iterator[MnemonicReading]:

@@ -1,7 +1,7 @@
-"""Tables of instructions with titles, as VTune prints and copies them: address, source line, assembly.
+"""Tables of instructions, as VTune prints and copies them: address, source line, assembly, samples.
 
-Columns are separated by tabs or commas, or stand below dashes. The samples of an instruction are the number
-in the first column behind the assembly.
+Columns are separated by tabs or commas, or stand below dashes. A part of a table that is separated by tabs is
+read without its titles. Tables of source lines between those of instructions are skipped.
 """
 
 from __future__ import annotations
@@ -9,16 +9,20 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from inference.isa.code.annotations import SourcePlace
 from inference.isa.code.listings import IsForeign, ListedLine, Listing, ListingKind, NumberedLines
+from inference.isa.code.source import without_drawings
+from inference.isa.x86.assembly.skipped_lines import classify
+from inference.isa.x86.assembly.statements import begins_instruction
 
 _ASSEMBLY = ("assembly", "instruction")
 _ADDRESS = ("address", "code location", "rva")
 _SOURCE_LINE = ("source line", "line")
-_MAX_LINES_BEFORE = 40  # of a text before its table's head
+_TITLES = re.compile(r"assembly|instruction|address|code location|source", re.IGNORECASE)
+_SOURCE_TITLES = re.compile(r"\bsource line\b.*\bsource\b", re.IGNORECASE)
 _DASHES = re.compile(r"-{2,}(?: +-{2,})+ *")  # the line below a head of columns: `-----  ---`
 _HEX = re.compile(r"(?:0x)?([0-9a-f]{1,16})", re.IGNORECASE)
 _METRIC = re.compile(r"((?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?)\s*(?:%|[mun]?s)?", re.IGNORECASE)
@@ -31,30 +35,58 @@ Cells = Callable[[str], Sequence[str]]
 
 
 class _Columns(NamedTuple):
+    """Indices of columns. `samples`: of the samples of the instruction itself, if there are some."""
+
     assembly: int
     address: int
     source_line: int | None
+    samples: int
 
 
-def _listing_of_table(lines: NumberedLines, _is_foreign: IsForeign) -> Listing | None:
-    for place, (_, line) in enumerate(lines[:_MAX_LINES_BEFORE]):
-        lowered = line.lower()
-        if not any(title in lowered for title in _ASSEMBLY) or not any(name in lowered for name in _ADDRESS):
+_USUAL = _Columns(2, 0, 1, 3)
+"""Of VTune's tables with addresses and source lines."""
+
+
+def _read(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
+    """The rows of all tables in a text; what stands between them are headings or prose."""
+    entries: list[ListedLine] = []
+    other_lines: list[tuple[int, str]] = []
+    skipped: Counter[str] = Counter()
+    cells: Cells | None = None
+    columns: _Columns | None = _USUAL
+    for place, (number, raw) in enumerate(lines):
+        line = without_drawings(raw)
+        if not line.strip():
             continue
         following = lines[place + 1][1] if place + 1 < len(lines) else ""
-        cells = _cells_below(line, following)
-        if cells is None or (columns := _columns(cells(line))) is None:
-            continue
-        if rows := list(_rows(lines[place + 1 :], cells, columns)):
-            headings = sum(bool(text.strip()) for _, text in lines) - len(rows)
-            return Listing(rows, Counter({"heading": headings} if headings else {}), [], [])
-    return None
+        if _TITLES.search(line) and (division := _cells_below(line, following)):
+            titled = _columns(division(line))
+            is_source = titled is None and _SOURCE_TITLES.search(line) is not None
+            if titled is not None or is_source:
+                cells, columns = division, titled
+                skipped["heading"] += 1
+                continue
+        divide = cells or (_by_tabs if "\t" in line else None)
+        if columns is None:
+            skipped["source line"] += 1
+        elif divide is not None and (entry := _entry(number, divide(line), columns)):
+            entries.append(entry)
+        else:
+            other_lines.append((number, line))
+    kinds, dropped = classify(other_lines, is_foreign)
+    if sum(bool(entry.text) for entry in entries) <= len(dropped):
+        return None
+    return Listing(entries, skipped + kinds, dropped)
+
+
+def _by_tabs(line: str) -> Sequence[str]:
+    return line.split("\t")
 
 
 def _cells_below(titles: str, following: str) -> Cells | None:
     """How the lines below these titles are divided; None for prose."""
     if "\t" in titles:
-        return lambda line: line.split("\t")
+        return _by_tabs
     if _DASHES.fullmatch(following):
         starts = [match.start() for match in re.finditer(r"-+", following)]
         spans = list(zip(starts, [*starts[1:], None], strict=True))
@@ -70,29 +102,29 @@ def _columns(titles: Sequence[str]) -> _Columns | None:
     address = next((at for at, name in enumerate(names) if name in _ADDRESS), None)
     if assembly is None or address is None:
         return None
-    return _Columns(
-        assembly, address, next((at for at, name in enumerate(names) if name in _SOURCE_LINE), None)
-    )
+    source_line = next((at for at, name in enumerate(names) if name in _SOURCE_LINE), None)
+    metrics = range(assembly + 1, len(names))
+    samples = next((at for at in metrics if "self" in names[at]), assembly + 1)
+    return _Columns(assembly, address, source_line, samples)
 
 
-def _rows(lines: Sequence[tuple[int, str]], cells: Cells, columns: _Columns) -> Iterator[ListedLine]:
-    """The rows of a table, as lines of a listing: with samples, and the source line where a column has it."""
-    for number, line in lines:
-        row = [cell.strip() for cell in cells(line)]
-        if len(row) <= max(columns.assembly, columns.address):
-            continue
-        address, text = _HEX.fullmatch(row[columns.address]), row[columns.assembly]
-        if address is None or not text:
-            continue
-        place = int(address[1], 16)
-        if block := _BLOCK.fullmatch(text):
-            yield ListedLine(number, place, label=block[1])
-            continue
-        samples = next((_number(cell) for cell in row[columns.assembly + 1 :] if cell), None)
-        source = None
-        if columns.source_line is not None and row[columns.source_line].isdigit():
-            source = SourcePlace(line=int(row[columns.source_line]))
-        yield ListedLine(number, place, text=text, count=samples, source=source)
+def _entry(number: int, row: Sequence[str], columns: _Columns) -> ListedLine | None:
+    """A row as a line of a listing, with samples and source line where columns have them; None for others."""
+    cells = [cell.strip() for cell in row]
+    if len(cells) <= max(columns.assembly, columns.address):
+        return None
+    address, text = _HEX.fullmatch(cells[columns.address]), cells[columns.assembly]
+    if address is None:
+        return None
+    place = int(address[1], 16)
+    if block := _BLOCK.fullmatch(text):
+        return ListedLine(number, label=block[1])
+    if not begins_instruction(text):
+        return None
+    source, samples = None, cells[columns.samples : columns.samples + 1]
+    if columns.source_line is not None and cells[columns.source_line].strip("0").isdigit():
+        source = SourcePlace(line=int(cells[columns.source_line]))
+    return ListedLine(number, place, text=text, count=_number(samples[0]) if samples else None, source=source)
 
 
 def _number(cell: str) -> float | None:
@@ -101,5 +133,7 @@ def _number(cell: str) -> float | None:
 
 
 PROFILE_TABLES = ListingKind(
-    "VTune", re.compile(r"\b(?:assembly|instruction)\b", re.IGNORECASE), _listing_of_table
+    "VTune",
+    re.compile(r"\b(?:assembly|instruction)\b|^[ \t]*0x[0-9a-f]+\t\d*\t[a-z]", re.IGNORECASE | re.MULTILINE),
+    _read,
 )

@@ -85,7 +85,7 @@ class ModelledBlocks:
         content: Json,
         isa: str = DEFAULT,
     ) -> None:
-        self._isa = isa
+        self.isa = isa
         self._title = title
         self._load = load
         self._settings = settings
@@ -126,7 +126,7 @@ class ModelledBlocks:
     def _answer(self, code: bytes) -> Answer:
         """The model's prediction, with the bound that decides as detail; a failure where it has none."""
         try:
-            prediction = self.explain(block_of_bytes(code, self._isa))
+            prediction = self.explain(block_of_bytes(code, self.isa))
         except BlockError as error:
             return Answer(failure=Failure.UNSUPPORTED, detail=error.message)
         if prediction.unknown:

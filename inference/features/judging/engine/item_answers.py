@@ -93,23 +93,25 @@ class ExperimentBlock:
     copies: int
 
 
-def block_of(terms: list[tuple[str, int]], instructions: int = INSTRUCTIONS) -> ExperimentBlock:
-    """The block of an experiment of x86-64; `terms` are (scheme text, multiplicity) pairs."""
+def block_of(
+    terms: list[tuple[str, int]], instructions: int = INSTRUCTIONS, isa: str = DEFAULT
+) -> ExperimentBlock:
+    """The block of an experiment; `terms` are (scheme text, multiplicity) pairs."""
     try:
-        body = body_maker(DEFAULT).unroll(terms, instructions)
+        body = body_maker(isa).unroll(terms, instructions)
     except CannotMeasureError:
         return ExperimentBlock(b"", 0)
     return ExperimentBlock(body.code, body.copies)
 
 
 def blocks_of(
-    table: ExperimentTable, at: Int64s, instructions: int = INSTRUCTIONS
+    table: ExperimentTable, at: Int64s, instructions: int = INSTRUCTIONS, isa: str = DEFAULT
 ) -> Iterator[ExperimentBlock]:
     """Yields the blocks of the experiments `at` of a table, in that order."""
     for number in at.tolist():
         entries = slice(int(table.offsets[number]), int(table.offsets[number + 1]))
         schemes = [table.schemes[scheme] for scheme in table.scheme[entries].tolist()]
-        yield block_of(list(zip(schemes, table.count[entries].tolist(), strict=True)), instructions)
+        yield block_of(list(zip(schemes, table.count[entries].tolist(), strict=True)), instructions, isa)
 
 
 def report_progress(task: Task, phase: str, done: int, total: int, unit: str, began: float) -> None:
@@ -216,12 +218,13 @@ class ExperimentAnswers:
         assert table is not None, "experiments have schemes"
         at = sample_places(len(table), config.most, config.seed)
         blocks: list[ExperimentBlock] = []
+        isa = code_isa(self.row.isa)
         began = time.monotonic()
-        for number, block in enumerate(blocks_of(table, at, config.instructions)):
+        for number, block in enumerate(blocks_of(table, at, config.instructions, isa)):
             blocks.append(block)
             if number % 200 == 0:
                 report_progress(self._task, "blocks", number, len(at), "experiments", began)
-        return QuestionBlocks(self._task, len(table), at, blocks, DEFAULT)
+        return QuestionBlocks(self._task, len(table), at, blocks, isa)
 
 
 class MedianAnswers(ExperimentAnswers):

@@ -365,7 +365,7 @@ def largest_bounds(options: Json, codes: Sequence[bytes], mode: str) -> list[str
 
 def _largest(model: core_model.ModelledBlocks, code: bytes) -> str:
     try:
-        prediction = model.explain(block_of_bytes(code))
+        prediction = model.explain(block_of_bytes(code, model.isa))
     except BlockError:
         return ""
     return str(prediction.bounds[0].kind) if prediction.bounds and not prediction.unknown else ""

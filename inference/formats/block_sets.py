@@ -160,6 +160,7 @@ class BlockSetSummary:
         """The preview of the file, for pages and the API."""
         return {
             "rows": self.rows,
+            "title": self.title,
             "notes": self.remarks,
             **self._counts(),
             "columns": [column.as_json() for column in self.columns],

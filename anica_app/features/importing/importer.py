@@ -165,7 +165,7 @@ def import_lines(campaign: Campaign) -> list[str]:
         f"{count_of(campaign.generalisations.count(), 'generalisation')} with {count_of(steps, 'decision')}"
     ]
     if not campaign.discoveries.exists() and not campaign.generalisations.exists():
-        lines.append("it is a configuration alone: Again on its page begins a campaign with its settings")
+        lines.append("it is a configuration alone: its page begins a campaign with these settings")
     for label, why in campaign.facts.get("unsayable", {}).items():
         lines.append(f"{label} is kept as it was only: our words do not have {why}")
     return lines

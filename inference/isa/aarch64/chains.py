@@ -35,8 +35,6 @@ from inference.isa.aarch64.link_ends import (
 from inference.isa.chains import (
     ChainLink,
     DependencyChain,
-    IdiomChains,
-    MemoryChain,
     NoChainError,
     PairChains,
 )
@@ -46,7 +44,7 @@ from inference.isa.scheme import ONLY_IN_CHAINS
 REPEATED = (1, 3)
 """Numbers of connectors in a row: a chain that throughput limits does not grow with them."""
 
-_SCRATCH, _CONSTANT, _LOAD_BASE, _STORE_BASE = 16, 17, 19, 23
+_SCRATCH, _CONSTANT, LOAD_BASE, STORE_BASE = 16, 17, 19, 23
 """Numbers of registers with a fixed use in all chains."""
 
 _GENERAL, _VECTORS = range(14), range(30)  # numbers of registers that links may use
@@ -54,20 +52,20 @@ _LAST_VECTOR = 29
 _CONSTANTS = {"general": (14, 15), "vector": (30, 31)}
 """Registers for zero and for a value; no operand uses them."""
 
-_EXTEND = ChainLink("sxtw GPR[64]:W, GPR[32]:R", "2", "1")
-_EOR_FIRST, _EOR_SECOND = (ChainLink("eor GPR[64]:W, GPR[64]:R, GPR[64]:R", name, "1") for name in "23")
-_AND = ChainLink("and VEC[16B]:W, VEC[16B]:R, VEC[16B]:R", "2", "1")
+EXTEND = ChainLink("sxtw GPR[64]:W, GPR[32]:R", "2", "1")
+EOR_FIRST, EOR_SECOND = (ChainLink("eor GPR[64]:W, GPR[64]:R, GPR[64]:R", name, "1") for name in "23")
+AND = ChainLink("and VEC[16B]:W, VEC[16B]:R, VEC[16B]:R", "2", "1")
 _NEGATE = ChainLink("fneg VEC[2D]:W, VEC[2D]:R", "2", "1")
-_VECTOR_STEPS = ((_AND, "and v{0}.16b, v{1}.16b, v{1}.16b"), (_NEGATE, "fneg v{0}.2d, v{1}.2d"))
+_VECTOR_STEPS = ((AND, "and v{0}.16b, v{1}.16b, v{1}.16b"), (_NEGATE, "fneg v{0}.2d, v{1}.2d"))
 _AND_GENERAL = ChainLink("and GPR[64]:W, GPR[64]:R, GPR[64]:R", "2", "1")
 _ORR_GENERAL = ChainLink("orr GPR[64]:W, GPR[64]:R, GPR[64]:R", "2", "1")
 _ORR = ChainLink("orr VEC[16B]:W, VEC[16B]:R, VEC[16B]:R", "2", "1")
 _RESTORING = {
     # bank: an AND with zero and an OR with the value, and their links
     "general": ("and x{0}, x{1}, x{2}", "orr x{0}, x{1}, x{2}", [_AND_GENERAL, _ORR_GENERAL]),
-    "vector": ("and v{0}.16b, v{1}.16b, v{2}.16b", "orr v{0}.16b, v{1}.16b, v{2}.16b", [_AND, _ORR]),
+    "vector": ("and v{0}.16b, v{1}.16b, v{2}.16b", "orr v{0}.16b, v{1}.16b, v{2}.16b", [AND, _ORR]),
 }
-_FROM_VECTOR = ChainLink("fmov GPR[64]:W, FPR[64]:R", "2", "1")
+FROM_VECTOR = ChainLink("fmov GPR[64]:W, FPR[64]:R", "2", "1")
 _TO_VECTOR = ChainLink("fmov FPR[64]:W, GPR[64]:R", "2", "1")
 _FROM_FLAGS = ChainLink("cset GPR[64]:W, COND", FLAGS, "1")
 _TO_FLAGS = ChainLink("cmp GPR[64]:R, IMM[12]:R", "1", FLAGS)
@@ -112,7 +110,7 @@ def links_of(text: str) -> tuple[ChainLink, ...]:
 def connectors() -> tuple[ChainLink, ...]:
     """The links that close chains within a class: their own latencies are measured first."""
     restoring = (_AND_GENERAL, _ORR_GENERAL, _ORR)
-    return (_EXTEND, _EOR_FIRST, _EOR_SECOND, _AND, _NEGATE, *restoring)
+    return (EXTEND, EOR_FIRST, EOR_SECOND, AND, _NEGATE, *restoring)
 
 
 def chains_of_pairs(links: Iterable[ChainLink]) -> list[PairChains]:
@@ -122,29 +120,13 @@ def chains_of_pairs(links: Iterable[ChainLink]) -> list[PairChains]:
         texts: list[_ChainText] = []
         try:
             for values in values_of(by_text()[link.scheme]) or (None,):
-                chain_texts, isolated, why = _Linker(link, values).texts()
+                chain_texts, isolated, why = Linker(link, values).texts()
                 texts += chain_texts
             drafts.append((link, texts, isolated, why))
         except NoChainError as error:
             drafts.append((link, [], False, str(error)))
     codes = _assembled({line for _, texts, _, _ in drafts for text in texts for line in text.lines})
     return [_pair(link, texts, codes, isolated=isolated, why=why) for link, texts, isolated, why in drafts]
-
-
-def idioms_of(text: str) -> tuple[IdiomChains, ...]:
-    return ()
-
-
-def reference_additions() -> None:
-    """None, without idioms to compare with."""
-
-
-def memory_chains() -> tuple[MemoryChain, ...]:
-    return ()
-
-
-def mixer() -> None:
-    """None: latencies beside other instructions are not measured."""
 
 
 def _pair(
@@ -178,7 +160,7 @@ def _assembled(lines: set[str]) -> dict[str, bytes | str]:
     return refused | {line: done.code[4 * k : 4 * k + 4] for k, line in enumerate(ordered)}
 
 
-class _Linker:
+class Linker:
     """Chains through one link of a scheme: alone, and closed by each connector that fits its two ends."""
 
     def __init__(self, link: ChainLink, values: EndValues | None) -> None:
@@ -192,7 +174,7 @@ class _Linker:
         if reason and not reason.startswith(ONLY_IN_CHAINS):
             raise NoChainError(reason)
         stores = any(end.bank == MEMORY and "W" in end.operand.access for end in self._ends)
-        self._base = _STORE_BASE if stores else _LOAD_BASE
+        self._base = STORE_BASE if stores else LOAD_BASE
 
     def texts(self) -> tuple[list[_ChainText], bool, str]:
         """The chains, whether they isolate the pair, and if not, why."""
@@ -222,14 +204,14 @@ class _Linker:
                 return []
             if self._form(source).span != self._form(target).span:
                 return []
-        registers = self._registers(shared=True)
-        return [_ChainText((*self._initialization(registers), self._line(registers)), (self._link,))]
+        registers = self.registers(shared=True)
+        return [_ChainText((*self.initialization(registers), self.line(registers)), (self._link,))]
 
     def _closed(self, path: _Way) -> list[_ChainText]:
-        registers = self._registers(shared=False)
+        registers = self.registers(shared=False)
         if self._source.name in self._values:
             path = self._restored
-        instance = [*self._initialization(registers), self._line(registers)]
+        instance = [*self.initialization(registers), self.line(registers)]
         return [_ChainText((*instance, *lines), (self._link, *links)) for lines, links in path(registers)]
 
     # Registers, by (position of the operand, name of the part of an address or "").
@@ -237,7 +219,7 @@ class _Linker:
     def _form(self, end: AArch64LinkEnd) -> OperandForm:
         return instruction_set().forms[end.operand.name]
 
-    def _registers(self, *, shared: bool) -> dict[str, int]:
+    def registers(self, *, shared: bool) -> dict[str, int]:
         """{name of an operand: its register, of a list the first one}."""
         free = {"general": list(_GENERAL), "vector": list(_VECTORS)}
         registers: dict[str, int] = {}
@@ -256,7 +238,7 @@ class _Linker:
                 registers[end.name] = _take_registers(free[end.bank], form.span, form.registers_below)
         return registers
 
-    def _line(self, registers: dict[str, int]) -> str:
+    def line(self, registers: dict[str, int]) -> str:
         operands = []
         for number, operand in enumerate(self._scheme.operands):
             if operand.implicit:
@@ -270,7 +252,7 @@ class _Linker:
             operands.append(form.assembly.format(*numbers, **fields))
         return f"{self._scheme.mnemonic} {', '.join(operands)}".rstrip()
 
-    def _initialization(self, registers: dict[str, int]) -> Iterator[str]:
+    def initialization(self, registers: dict[str, int]) -> Iterator[str]:
         """Lines that overwrite read-write operands other than the link's source."""
         for end in self._ends:
             if end.name in self._values and end.name != self._source.name:
@@ -292,7 +274,7 @@ class _Linker:
         source, target = registers[self._source.name], registers[self._target.name]
         for times in REPEATED:
             order = (target, *[source] * (times - 1))
-            yield [f"sxtw x{source}, w{of}" for of in order], [_EXTEND] * times
+            yield [f"sxtw x{source}, w{of}" for of in order], [EXTEND] * times
 
     def _within_vectors(self, registers: dict[str, int]) -> Iterator[_Steps]:
         source, target = registers[self._source.name], registers[self._target.name]
@@ -322,10 +304,10 @@ class _Linker:
         address = registers[self._source.name]
         if of == address:  # the base that moves: from itself to itself
             return [f"sxtw x{_SCRATCH}, w{of}"] + [f"eor x{of}, x{of}, x{_SCRATCH}"] * 2, [
-                *(_EXTEND, _EOR_SECOND, _EOR_FIRST)
+                *(EXTEND, EOR_SECOND, EOR_FIRST)
             ]
         line = f"eor x{address}, x{address}, x{of}"
-        return [line] * (2 * times), [_EOR_SECOND, *[_EOR_FIRST] * (2 * times - 1)]
+        return [line] * (2 * times), [EOR_SECOND, *[EOR_FIRST] * (2 * times - 1)]
 
     def _between_classes(self, registers: dict[str, int]) -> Iterator[_Steps]:
         banks = {self._source.bank, self._target.bank}
@@ -363,16 +345,16 @@ class _Linker:
     def _to_scratch(self, registers: dict[str, int]) -> _Steps:
         target = self._target
         if target.bank == "vector":
-            return [f"fmov x{_SCRATCH}, d{registers[target.name]}"], [_FROM_VECTOR]
+            return [f"fmov x{_SCRATCH}, d{registers[target.name]}"], [FROM_VECTOR]
         if target.bank == FLAGS:
             return [f"cset x{_SCRATCH}, lo"], [_FROM_FLAGS]
         if target.bank == MEMORY:
             stored = next(end for end in self._ends if end.position is not None and not end.is_in_address)
             if stored.bank != "general":
                 lines, links = self._move("ldr", "vector", _LAST_VECTOR, stored)
-                return [*lines, f"fmov x{_SCRATCH}, d{_LAST_VECTOR}"], [*links, _FROM_VECTOR]
+                return [*lines, f"fmov x{_SCRATCH}, d{_LAST_VECTOR}"], [*links, FROM_VECTOR]
             return self._move("ldr", "general", _SCRATCH, stored)
-        return [f"sxtw x{_SCRATCH}, w{registers[target.name]}"], [_EXTEND]
+        return [f"sxtw x{_SCRATCH}, w{registers[target.name]}"], [EXTEND]
 
     def _from_scratch(self, registers: dict[str, int]) -> _Steps:
         source = self._source
@@ -384,7 +366,7 @@ class _Linker:
             return [f"cmp x{_SCRATCH}, #1365"], [_TO_FLAGS]
         if source.bank == MEMORY:
             raise NoChainError("nothing that it writes can be stored where it loads")
-        return [f"sxtw x{registers[source.name]}, w{_SCRATCH}"], [_EXTEND]
+        return [f"sxtw x{registers[source.name]}, w{_SCRATCH}"], [EXTEND]
 
 
 def _take_registers(free: list[int], span: int, below: int) -> int:

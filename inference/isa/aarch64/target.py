@@ -43,9 +43,9 @@ class Aarch64Target(IsaTarget):
 
     @cached_property
     def chains(self) -> LatencyChainMaker:
-        from inference.isa.aarch64 import chains  # each facet when it is used
+        from inference.isa.aarch64 import latency_chains  # each facet when it is used
 
-        return chains
+        return latency_chains
 
     @cached_property
     def bodies(self) -> BodyMaker:

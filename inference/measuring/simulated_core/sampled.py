@@ -165,8 +165,13 @@ class _Sampler:
         return is_copy and self._of("moves", explicit[0].name).random() < 0.5
 
     def _is_free(self, text: str) -> bool:
-        """Whether a scheme of two sources waits for nothing where both are one register."""
+        """Whether a scheme of two sources waits for nothing where both are one register.
+
+        Connectors never do: in chains some have equal sources, which they pass on.
+        """
         maker = chain_maker(self._target.name)
+        if text in {link.scheme for link in maker.connectors()}:
+            return False
         sources = {link.source for link in maker.links_of(text) if _is_plain(link)}
         may_be = any(idiom.pair.link.source == SAME_REGISTER for idiom in maker.idioms_of(text))
         return (

@@ -1,10 +1,10 @@
 """The reads and writes of AArch64 instructions by experiment: change one register, and see what else changes.
 
-A program for QEMU's user mode executes each instruction in many states, the *records*: it loads all registers,
-flags and a little memory, executes the instruction, and stores them again. A location is written where it
-differs afterwards, and read where its change alone makes a difference elsewhere, or to its own new value.
-The program is not told what the instruction is: registers to change are those of all fields that could name
-one, and all others together.
+A program for QEMU's user mode executes each instruction in many states, the *records*: it loads all
+registers, flags and a little memory, executes the instruction, and stores them again. A location is written
+where it differs afterwards, and read where its change alone makes a difference elsewhere, or to its own new
+value. The program is not told what the instruction is: registers to change are those of all fields that could
+name one, and all others together.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _NZCV = (0, 2, 4, 1, 8, 15, 6, 9, 3, 12)
 class Case:
     """An instruction, and what its registers have to hold so that it accesses memory near `MIDDLE`.
 
-    `addresses`: {general-purpose register: bytes from the middle}; `indices`: registers that are added, scaled.
+    `addresses`: {general-purpose register: bytes from the middle}; `indices`: registers that are added.
     """
 
     code: bytes
@@ -87,10 +87,14 @@ def observe(cases: Sequence[Case], path: Path) -> list[Observed]:
 
 def _field_locations(case: Case) -> list[str]:
     """The registers of both banks that a field could name, and the flags."""
-    word = int.from_bytes(case.code, "little")
-    numbers = sorted({word >> low & 31 for low in _FIELDS})
+    numbers = sorted(_field_numbers(case))
     general = [f"general {number}" for number in numbers if number < GENERAL]
     return [*general, *(f"vector {number}" for number in numbers), "flags"]
+
+
+def _field_numbers(case: Case) -> set[int]:
+    word = int.from_bytes(case.code, "little")
+    return {word >> low & 31 for low in _FIELDS}
 
 
 def _experiments(
@@ -120,6 +124,8 @@ def _experiments(
                     bank = name.partition(" ")[0]
                     twins = [_BY_NAME[twin][0] for twin in names if twin != name and twin.startswith(bank)]
                     twin = dice.choice(twins) if flip == 0 and twins else None
+                    if flip == 1 and bank == "general" and case.addresses:
+                        twin = _MEMORY + MIDDLE  # for what compares a register with memory
                     for location, start, size in changed:
                         if name != "others" or location not in (*names, "memory", "jump"):
                             _flip(case, record, location, start, size, dice, twin)
@@ -148,6 +154,10 @@ def _state(case: Case, dice: Random, state: int, address: int) -> Record:
         _write(record, 8 * number, address + _MEMORY + MIDDLE + distance, 8)
     for number in case.indices:
         _write(record, 8 * number, dice.randrange(4), 8)
+    if case.addresses and state % 4 == 3:
+        for number in _field_numbers(case) - {*case.addresses, *case.indices, GENERAL}:
+            place = _MEMORY + MIDDLE
+            record[8 * number : 8 * number + 8] = record[place : place + 8]
     return record
 
 
@@ -216,10 +226,12 @@ def _outcome(
     numbers = np.arange(first, first + len(own))
     origins = np.array([origin for origin, _ in own])
     written = _by_location(after[numbers] != before[numbers]).any(axis=0)
-    differs = _by_location(after[numbers] != after[origins])
-    differs &= written | ~_by_location(before[numbers] != before[origins])
     labels = np.array([label for _, label in own])
-    differs[labels == "memory", _NAMES.index("memory")] = False  # what is not stored to stays as it was
+    different = after[numbers] != after[origins]
+    stored = (after[numbers] != before[numbers]) | (after[origins] != before[origins])
+    different[labels == "memory"] &= stored[labels == "memory"]  # the other bytes stay as they were
+    differs = _by_location(different)
+    differs &= written | ~_by_location(before[numbers] != before[origins])
     read = {str(label) for label in labels[differs.any(axis=1)] if label}
     names = {_NAMES[place] for place in np.flatnonzero(written)}
     return read, names - {"jump"}
@@ -263,6 +275,7 @@ def _run(
 
 _NOP = 0xD503201F
 _EXCLUSIVE, _EXCLUSIVE_STORE = 0x3FE0_0000, 0x0800_0000
+_EXCLUSIVE_PAIR, _EXCLUSIVE_STORE_OF_PAIR = 0xBFE0_0000, 0x8820_0000
 """Bits of `stxr` and the like, which store only behind a load of the same place."""
 
 
@@ -272,6 +285,8 @@ def _program_of(case: Case) -> bytes:
     before = _NOP
     if word & _EXCLUSIVE == _EXCLUSIVE_STORE:
         before = word | 1 << 22 | 31 << 16 | 31
+    elif word & _EXCLUSIVE_PAIR == _EXCLUSIVE_STORE_OF_PAIR:
+        before = word | 1 << 22 | 31 << 16 | 31 << 10 | 31
     load, store = _AROUND
     return load + before.to_bytes(4, "little") + case.code + store
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -43,8 +44,14 @@ from tests.isa.aarch64_program import machine_code, needs_llvm_mc, needs_qemu
 NOT_EXECUTED = ("interrupt", "system", "wait")
 """Categories: they end the program, or read what no register holds."""
 
-NOT_DRAWN = {"ret", "br", "blr", "clrex", "mov"}
-"""Jumps to a register, what has no effect alone, and a form that a more special one always hides."""
+NOT_DRAWN = {"ret", "retaa", "retab", "br", "braa", "brab", "blr", "blraa", "blrab", "eret", "hint", "mov"}
+"""Jumps to a register, and forms that a more special one always hides."""
+
+NOT_SEEN = re.compile(r"prfu?m .*|aut\w+ .*")
+"""What it reads is not seen: a prefetch has no result, and authentication fails whatever the modifier is."""
+
+WITH_STACK_POINTER = re.compile(r"(?:pac|aut)i[ab]sp")
+"""Compute with the stack pointer, which addresses the records."""
 
 TRIES, WORDS = 5, 2000
 
@@ -85,9 +92,9 @@ def drawn(form: Form, dice: Random) -> DecodedInstruction | None:
         if entry is None or entry[0] is not form:
             continue
         operands = list(map(near, entry[1]))
-        if form.encoding.flow != "next" and form.form.operands[len(operands) - 1].kind != "branch":
-            return None  # nobody knows where it leads
         if form.encoding.flow != "next":
+            if not form.form.operands or form.form.operands[len(operands) - 1].kind != "branch":
+                return None  # where it leads is not known
             operands[-1] = 8
         word = form.word(operands)
         if word is None or table().decode(word) != (form, tuple(operands)):
@@ -118,7 +125,11 @@ def exceeds(observed: Observed, stated: Observed) -> bool:
 def test_every_form_reads_and_writes_what_qemu_does(tmp_path: Path) -> None:
     """Some values show no read: a comparison with an equal number. Then another instruction may."""
     dice = Random(1)
-    remaining = [form for form in table().forms if form.form.category not in NOT_EXECUTED]
+    remaining = [
+        form
+        for form in table().forms
+        if form.form.category not in NOT_EXECUTED and not WITH_STACK_POINTER.fullmatch(form.form.text)
+    ]
     undrawn: set[str] = set()
     for _ in range(TRIES):
         words = {form.form.text: drawn(form, dice) for form in remaining}
@@ -129,7 +140,7 @@ def test_every_form_reads_and_writes_what_qemu_does(tmp_path: Path) -> None:
         pairs = dict(zip(cases, zip(seen, wanted, strict=True), strict=True))
         assert not {text: pair for text, pair in pairs.items() if exceeds(*pair)}
         remaining = [form for form in remaining if len(set(pairs.get(form.form.text, ()))) > 1]
-    assert not [form.form.text for form in remaining]
+    assert not [form.form.text for form in remaining if not NOT_SEEN.fullmatch(form.form.text)]
     assert {text.partition(" ")[0] for text in undrawn} <= NOT_DRAWN
 
 

@@ -90,7 +90,7 @@ def test_the_same_file_sent_again_waits_once(visitor: Client, isa: ISA) -> None:
 def test_a_form_without_a_file_says_so(visitor: Client, db: None) -> None:
     answer = visitor.post(reverse("upload"))
     assert answer.status_code == 400
-    assert "Choose one or more CSV" in answer.text
+    assert "Choose one or more files" in answer.text
 
 
 def test_a_file_beyond_the_limit_is_refused(visitor: Client, db: None, settings: object) -> None:

@@ -19,7 +19,13 @@ from django.views.decorators.http import require_POST
 
 from inference.core.protocols import Json
 from inference.features.library.uploads.job import LEAVE_OUT, STOP, ImportConfig
-from inference.features.library.uploads.query import MODELS, receive, start_reading, waiting_uploads
+from inference.features.library.uploads.query import (
+    MODELS,
+    readable_formats,
+    receive,
+    start_reading,
+    waiting_uploads,
+)
 from inference.formats.file_numbers import FileUnit
 from inference.formats.problems import ExchangeError
 from inference.formats.uops_info_xml import BEGINNING, XML_PEEK
@@ -129,13 +135,14 @@ def upload(request: HttpRequest) -> HttpResponse:
         "waiting": waiting,
         "reading": any(row.reading and row.reading.state not in Run.FINAL for row in waiting),
         "limit": settings.UPLOAD_LIMIT_BYTES,
+        "formats": readable_formats(),
     }
     return render(request, "inference/uploads/upload.html", context, status=400 if error else 200)
 
 
 def _files_error(files: list[UploadedFile[bytes]]) -> str:
     if not files:
-        return "Choose one or more CSV, JSON or XML files."
+        return "Choose one or more files."
     limit = settings.UPLOAD_LIMIT_BYTES
     for file in files:
         beginning = file.read(XML_PEEK)

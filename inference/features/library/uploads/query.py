@@ -21,8 +21,10 @@ from inference.core.evaluator import ThroughputModel
 from inference.core.protocols import Json
 from inference.core.resources import ResourceMapping as Resources
 from inference.formats.document import PART, FileExperiments
+from inference.formats.file_formats import FORMATS, FileContent
 from inference.formats.file_numbers import FileUnit, doubts_of, unit_in_doubt
 from inference.formats.import_formats import file_to_store
+from inference.formats.other_formats import importers
 from inference.formats.parsing import NEAREST, Parsed
 from inference.models import ExperimentSet, LatencySet, PortMapping, ResourceMapping, Run, Upload
 from inference.models.run import UNDECIDED
@@ -162,6 +164,25 @@ def start_reading(upload: Upload, user: Any, **choices: Any) -> Run:
 SAMPLE = 12
 """Number of rows of the file in a preview."""
 UNIT_COLUMN = "unit"
+_BECOMES = {
+    FileContent.EXPERIMENTS: "Experiment sets",
+    FileContent.LATENCIES: "Latencies",
+    FileContent.MAPPING: "Port mappings",
+    FileContent.RESOURCES: "Resource mappings",
+    FileContent.NAMES: "Scheme names beside a resource mapping",
+    FileContent.REJECTS: "Reasons beside a port mapping",
+}
+
+
+def readable_formats() -> list[tuple[str, list[str]]]:
+    """(what files become, the titles of their formats), other apps' formats at the end."""
+    kinds = [
+        (label, [file_format.title for file_format in FORMATS if file_format.content is content])
+        for content, label in _BECOMES.items()
+    ]
+    return [*kinds, ("Blocks, programs, campaigns, runs", [importer.titles for importer in importers()])]
+
+
 MODELS: dict[str, type[ImportedRow]] = {
     "experiment_set": ExperimentSet,
     "mapping": PortMapping,

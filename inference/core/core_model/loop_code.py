@@ -52,6 +52,8 @@ _LENGTH_STEP = 0.1
 _QUANTILE = 0.01
 """Share of the experiments of one length that may have been measured too quick."""
 _RATE_TOLERANCE = 0.03
+_MIN_LENGTHS = 2
+"""Lengths of code that have to be compared: instructions of some sets are all equally long."""
 _MIN_EXPERIMENTS = 10
 _MIN_SHARE = 0.02
 _MIN_SCHEME_SHARE = 0.2
@@ -172,6 +174,8 @@ def code_bounds(
     for experiment, cycles in measured.items():
         if experiment in code_bytes:
             classes[_length_class(code_bytes[experiment])].append((cycles / experiment.length, experiment))
+    if len(classes) < _MIN_LENGTHS:  # the common rate may be that of any ports
+        return {}
     bounds = {
         length: bound
         for length, rates in classes.items()

@@ -266,7 +266,7 @@ def gnu_lines(code: bytes) -> list[str]:
 
 
 needs_assembler = True
-padding = ("mov GPR[64]:W, GPR[64]:R",)
+padding = ("nop",)
 
 
 class AArch64Bodies:

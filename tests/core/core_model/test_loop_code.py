@@ -10,7 +10,7 @@ import pytest
 
 from inference.core.core_model import CodeShape, FrontEndLimits, predict_core
 from inference.core.core_model.bounds import UNMEASURED_LOOP_SIZE
-from inference.core.core_model.loop_code import measured_loop_code
+from inference.core.core_model.loop_code import code_bounds, measured_loop_code
 from inference.core.core_model.prediction import BoundKind, shape_of
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
@@ -133,3 +133,11 @@ def test_sizes_travel_with_the_core_model() -> None:
     document = core_model_json(HELD, name="mine", isa="x86-64")
     assert read_core_model(json.dumps(document)).model().loop_code == HELD.loop_code
     assert "loop_code" not in core_model_json(CORE, name="mine", isa="x86-64")
+
+
+def test_code_of_one_length_shows_nothing_about_lengths() -> None:
+    measured = {Experiment.of({f"a{k}": 1}): 0.5 for k in range(20)}
+    assert code_bounds(measured, dict.fromkeys(measured, 4.0)) == {}
+    longer = {Experiment.of({f"b{k}": 1}): 0.25 for k in range(20)}
+    sizes = dict.fromkeys(measured, 4.0) | dict.fromkeys(longer, 6.0)
+    assert set(code_bounds(measured | longer, sizes).values()) == {0.5, 0.25}

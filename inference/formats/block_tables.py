@@ -2,30 +2,64 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import BinaryIO
 
-from inference.formats.block_entries import ListedBlocks
+from inference.formats import gematria_blocks, mca_json, nanobench_output, uarch_bench_tables
+from inference.formats.block_entries import BlockEntries, ListedBlocks
 from inference.formats.blocks_csv import BlockFile, BrokenRows, is_block_csv
-from inference.formats.gematria_blocks import BEGINNING as GEMATRIA
-from inference.formats.gematria_blocks import read_gematria
+from inference.formats.machine_tables import TITLE as MACHINE_TABLES
 from inference.formats.machine_tables import is_machine_table, machine_of, read_machine_table
-from inference.formats.mca_json import BEGINNING as MCA
-from inference.formats.mca_json import read_mca_json
-from inference.formats.nanobench_output import is_nanobench, read_nanobench
 from inference.formats.problems import Problems
-from inference.formats.uarch_bench_tables import is_uarch_bench, read_uarch_bench
 
 PEEK = 8192
 """Bytes at the beginning from which the format is detected."""
 
 
+@dataclass(frozen=True)
+class BlockFormat:
+    """A format of files that list blocks.
+
+    `recognises`: from the first bytes of a file. `read`: of (content, file name, problems).
+    """
+
+    title: str
+    recognises: Callable[[bytes], object]
+    read: Callable[[bytes, str, Problems], BlockEntries]
+
+
+_GEMATRIA = BlockFormat(
+    gematria_blocks.TITLE,
+    gematria_blocks.BEGINNING.match,
+    lambda content, _, problems: gematria_blocks.read_gematria(content, problems),
+)
+_MCA = BlockFormat(mca_json.TITLE, mca_json.BEGINNING.match, mca_json.read_mca_json)
+BLOCK_FORMATS = (
+    _GEMATRIA,
+    _MCA,
+    BlockFormat(
+        nanobench_output.TITLE,
+        nanobench_output.is_nanobench,
+        lambda content, _, problems: nanobench_output.read_nanobench(content, problems),
+    ),
+    BlockFormat(
+        uarch_bench_tables.TITLE,
+        uarch_bench_tables.is_uarch_bench,
+        lambda content, _, problems: uarch_bench_tables.read_uarch_bench(content, problems),
+    ),
+)
+"""In the order of their detection."""
+
+TABLE_TITLES = (*(block_format.title for block_format in BLOCK_FORMATS), MACHINE_TABLES)
+"""Titles of the formats besides CSV with a column per tool."""
+
+
 def is_block_table(beginning: bytes) -> bool:
     """Whether a file that begins with these bytes has blocks and numbers, even if it has problems."""
     first = beginning[:PEEK]
-    if GEMATRIA.match(first) or MCA.match(first) or is_nanobench(first) or is_uarch_bench(first):
-        return True
-    return is_machine_table(first) or is_block_csv(first)
+    listed = any(block_format.recognises(first) for block_format in BLOCK_FORMATS)
+    return listed or is_machine_table(first) or is_block_csv(first)
 
 
 def open_blocks(file: BinaryIO, file_name: str, broken: BrokenRows) -> BlockFile:
@@ -33,14 +67,9 @@ def open_blocks(file: BinaryIO, file_name: str, broken: BrokenRows) -> BlockFile
     first = file.read(PEEK)
     file.seek(0)
     problems = Problems()
-    if GEMATRIA.match(first):
-        return ListedBlocks(read_gematria(file.read(), problems), broken, problems)
-    if MCA.match(first):
-        return ListedBlocks(read_mca_json(file.read(), file_name, problems), broken, problems)
-    if is_nanobench(first):
-        return ListedBlocks(read_nanobench(file.read(), problems), broken, problems)
-    if is_uarch_bench(first):
-        return ListedBlocks(read_uarch_bench(file.read(), problems), broken, problems)
+    for block_format in BLOCK_FORMATS:
+        if block_format.recognises(first):
+            return ListedBlocks(block_format.read(file.read(), file_name, problems), broken, problems)
     if is_machine_table(first):
         return ListedBlocks(read_machine_table(file, problems), broken, problems)
     blocks = BlockFile(file, broken)
@@ -52,7 +81,7 @@ def open_blocks(file: BinaryIO, file_name: str, broken: BrokenRows) -> BlockFile
 
 def beginning_of(content: bytes, limit: int) -> bytes:
     """The first blocks of a file, about `limit` bytes of it; all of a report in JSON, which has no parts."""
-    if len(content) <= limit or MCA.match(content):
+    if len(content) <= limit or _MCA.recognises(content):
         return content
-    mark = b"\nbasic_blocks" if GEMATRIA.match(content) else b"\n"
+    mark = b"\nbasic_blocks" if _GEMATRIA.recognises(content) else b"\n"
     return content[: content.rfind(mark, 0, limit) + 1 or limit]

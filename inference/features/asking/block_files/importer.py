@@ -35,7 +35,7 @@ from inference.formats.block_files import (
     find_loops,
 )
 from inference.formats.block_sets import BlockSetOptions, BlockSetSummary, summarise
-from inference.formats.block_tables import beginning_of
+from inference.formats.block_tables import TABLE_TITLES, beginning_of
 from inference.formats.blocks_csv import BrokenRows, Scale
 from inference.formats.import_formats import bytes_to_store
 from inference.formats.other_formats import BEGINNING
@@ -67,7 +67,7 @@ class BlockFileImporter(UploadImporter):
     """Imports tables of blocks, compiled programs, and listings and samples of these."""
 
     sorts = tuple(BlockFileSort)
-    titles = ", ".join(BlockFileSort)
+    titles = ", ".join((*BlockFileSort, *TABLE_TITLES))
     preview = PREVIEW
     model = BasicBlockSet
     list_page = "block-sets"

@@ -340,13 +340,13 @@ def _target(name: str, number: int, places: Mapping[str, Sequence[int]]) -> int 
 
     A number with `f` or `b` is the next or previous label of that number, a dot the jump itself.
     """
+    offset = 0
+    if name not in places and (match := _OFFSET.fullmatch(name)):
+        name, offset = match[1].strip(), _number(match[3]) * (-1 if match[2] == "-" else 1)
     if local := _LOCAL_LABEL.fullmatch(name):
         label_places = places.get(local[1], [])
         index = bisect_right(label_places, number) - (local[2] == "b")
-        return label_places[index] * WORD_BYTES if 0 <= index < len(label_places) else None
-    offset = 0
-    if name not in places and (match := _OFFSET.fullmatch(name)):
-        name, offset = match[1].strip(), int(match[3], 0) * (-1 if match[2] == "-" else 1)
-    if name == ".":
-        return number * WORD_BYTES + offset
-    return places[name][0] * WORD_BYTES + offset if name in places else None
+        place = label_places[index] if 0 <= index < len(label_places) else None
+    else:
+        place = number if name == "." else next(iter(places.get(name, ())), None)
+    return None if place is None else place * WORD_BYTES + offset

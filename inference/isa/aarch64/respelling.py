@@ -164,6 +164,11 @@ def _lengthening(mnemonic: str, operands: Sequence[Written]) -> Iterator[Rewritt
     yield Rewritten(f"{mnemonic[0]}shll{mnemonic[4:]}", [*operands, 0])
 
 
+def _cleared_bits(mnemonic: str, operands: Sequence[Written]) -> Iterator[Rewritten]:
+    name = "bfxil" if operands[1:2] == (0,) else "bfi"
+    yield Rewritten(name, [operands[0], _zero(operands[0]), *operands[1:]])
+
+
 def _complement(mnemonic: str, operands: Sequence[Written]) -> Iterator[Rewritten]:
     yield Rewritten("mvn", operands)
 
@@ -179,4 +184,5 @@ _RULES: Mapping[str, _Rule] = {
     "orr": _constant_or,
     "ret": _return,
     "not": _complement,
+    "bfc": _cleared_bits,
 }

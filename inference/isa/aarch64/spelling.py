@@ -128,6 +128,13 @@ def _tested_bit(form: Scheme, names: list[str], operands: Sequence[OperandValue]
     return None
 
 
+def _cleared_bits(form: Scheme, names: list[str], operands: Sequence[OperandValue]) -> Spelled | None:
+    """`bfi` of zeros, and `bfxil` of the lowest ones."""
+    if not _is_zero(operands[1]) or (form.mnemonic == "bfxil" and operands[2] != 0):
+        return None
+    return "bfc", [names[0], *names[2:]], [operands[0], *operands[2:]]
+
+
 def _barrier(form: Scheme, names: list[str], operands: Sequence[OperandValue]) -> Spelled | None:
     return form.mnemonic, ["barrier"], operands
 
@@ -156,6 +163,8 @@ _RULES: Mapping[str, _Rule] = {
     "sub": _first(_without_first_source("neg"), _with_stack_pointer),
     **dict.fromkeys(("cmp", "cmn"), _with_stack_pointer),
     "orn": _without_first_source("mvn"),
+    "bfi": _cleared_bits,
+    "bfxil": _cleared_bits,
     "add": _first(_move_of_stack_pointer, _with_stack_pointer),
     "ins": _element_move,
     "umov": _element_move,

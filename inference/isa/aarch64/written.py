@@ -20,7 +20,8 @@ _SVE = re.compile(r"[zp]\d+(?:\.[bhsdq]|/[mz])?|za\d*.*")
 _NAMED = {"sp": (GENERAL, 64), "wsp": (GENERAL, 32), "xzr": (ZERO, 64), "wzr": (ZERO, 32)}
 _ALIASES = {"fp": "x29", "lr": "x30", "ip0": "x16", "ip1": "x17"}
 _BITS = {"b": 8, "h": 16, "s": 32, "d": 64, "q": 128}
-_SYMBOL = re.compile(r":[a-z0-9_]+:.+|=.+|[a-z_.$@?][\w.$@?]*(?:\s*[+-]\s*\w+)*|\d+[bf]", re.IGNORECASE)
+_OFFSET = r"(?:\s*[+-]\s*\w+)*"
+_SYMBOL = re.compile(rf":[a-z0-9_]+:.+|=.+|[a-z_.$@?][\w.$@?]*{_OFFSET}|\d+[bf]{_OFFSET}", re.IGNORECASE)
 _NUMBER = re.compile(r"[-+]?(?:0x[0-9a-f]+|0b[01]+|\d+)")
 _FLOAT = re.compile(r"[-+]?\d+\.\d*(?:e[-+]?\d+)?|[-+]?\d+e[-+]?\d+")
 

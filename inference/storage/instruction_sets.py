@@ -138,6 +138,12 @@ SUPPLIED = {target.name: partial(load_supplied, target.name) for target in targe
 """{instruction set that comes with the software: function that loads it}."""
 
 
+def loaded_isa_row(isa: str) -> ISA | None:
+    """The row of an instruction set that machine code is of, loaded if needed; None stands for `DEFAULT`."""
+    row = code_isa_row(isa)
+    return SUPPLIED[isa]()[0] if row is None and isa != DEFAULT else row
+
+
 BYTES_AT_ONCE = 2 * 2**20
 """Largest document that a request loads, thousands of schemes; the shell takes larger ones."""
 

@@ -53,6 +53,7 @@ from inference.features.asking.predictors.offers import Offer, offers
 from inference.features.asking.predictors.query import different_processors
 from inference.models import BasicBlockSet, Predictor, Run
 from inference.predictors.samples import unpack
+from inference.storage.instruction_sets import code_isa
 from inference.web.file_answers import file_answer
 from inference.web.naming import naming_paths
 from inference.web.paging import PAGE_SIZE, Order, Page, list_page, page_in_memory
@@ -174,7 +175,7 @@ def _families(row: Campaign, run: Run | None, *, live: bool) -> dict[str, Any]:
     return {
         "answer": answer,
         "ranked": ranked,
-        "machines": _machines(ranked),
+        "machines": _machines(ranked, code_isa(row.isa)),
         "marks": Discovery.Mark.choices,
         "cells": [] if answer is None else treemap_of(answer),
         "grouping": (None, None) if live else grouping_runs(row),
@@ -184,10 +185,11 @@ def _families(row: Campaign, run: Run | None, *, live: bool) -> dict[str, Any]:
     }
 
 
-def _machines(ranked: RankedFamilies | None) -> list[Offer]:
+def _machines(ranked: RankedFamilies | None, isa: str) -> list[Offer]:
     """The machines that can measure a witness that none has measured; [] where all are measured."""
     rows = () if ranked is None else (*ranked.worst, *ranked.further)
-    return offers().machines if any(row.grade is HardwareGrade.UNMEASURED for row in rows) else []
+    is_unmeasured = any(row.grade is HardwareGrade.UNMEASURED for row in rows)
+    return offers().answering_for(isa).machines if is_unmeasured else []
 
 
 def _discoveries(request: HttpRequest, row: Campaign, _tools: list[str]) -> dict[str, Any]:

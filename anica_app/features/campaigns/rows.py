@@ -27,7 +27,7 @@ from inference.models import Run
 from inference.predictors.samples import Sample, pack
 from inference.runs.reporter import JournalReporter
 from inference.runs.request import needed_row
-from inference.storage.instruction_sets import code_isa_row
+from inference.storage.instruction_sets import loaded_isa_row
 from inference.storage.names import free_name
 
 _COUNTED_FACTS = {"judged", "barren", "generalisations", "failed_samples"}
@@ -156,7 +156,7 @@ def make_campaign(run: Run, kind: Campaign.Kind, isa: str) -> Campaign:
     """Create the campaign of a run over blocks of an instruction set, with its predictors in order."""
     campaign = Campaign.objects.create(
         name=free_name(Campaign, run.name),
-        isa=code_isa_row(isa),
+        isa=loaded_isa_row(isa),
         run=run,
         kind=kind,
         origin=Campaign.Origin.RUN,

@@ -175,10 +175,12 @@ def finding_sentence(
         return ""
     answers = [*own, *other_answers]
     subject, answer = report_subject(own, measurement_among(answers))
-    start = f"{_tool_name(subject)} {_verb(answer)} `{short_form(code, isa)}`"
     predicted = [(row, reply) for row, reply in own if row is not subject and not measures(row)]
+    names = [_tool_name(row) for row in (subject, *(row for row, _ in predicted))]
+    has_same_names = len({*names}) < len(names)
+    start = f"{_name_of(subject, has_same_names)} {_verb(answer)} `{short_form(code, isa)}`"
     rivals = [
-        f"{_tool_name(row)} {_verb(reply).removesuffix(' for').removesuffix(' on')}"
+        f"{_name_of(row, has_same_names)} {_verb(reply).removesuffix(' for').removesuffix(' on')}"
         for row, reply in predicted
     ]
     measured = [
@@ -224,7 +226,14 @@ def _comparison_note(about: Predictor, row: Predictor, answer: Answer) -> str:
     first, tool = tool_and_core(about), tool_and_core(row)
     same = first is not None and tool is not None and (first[0], first[2]) == (tool[0], tool[2])
     name = tool[1] if same and tool is not None and tool[1] else _tool_name(row)
+    if first is not None and tool is not None and first[:2] == tool[:2] and first[2] != tool[2]:
+        name = f"{name} on {tool[2]}"
     return f"{name}: {_number(answer)}"
+
+
+def _name_of(row: Predictor, with_core: bool) -> str:
+    tool = tool_and_core(row) if with_core else None
+    return f"{_tool_name(row)} on {tool[2]}" if tool is not None and tool[2] else _tool_name(row)
 
 
 def _tool_name(row: Predictor) -> str:

@@ -51,7 +51,7 @@ def family(request: HttpRequest, pk: int) -> HttpResponse:
             for member in parts.members
         ],
         "later": later,
-        "machines": offers().machines,
+        "machines": offers().answering_for(code_isa(row.campaign.isa)).machines,
         "marks": Discovery.Mark.choices,
         "report": report,
         "text": markdown(report),
@@ -80,8 +80,10 @@ def family_test(request: HttpRequest, pk: int) -> HttpResponse:
 
 def family_snippet(request: HttpRequest, pk: int) -> HttpResponse:
     parts = family_or_404(pk)
-    name = f"{parts.family.name} llvm-exegesis"[:150]
-    return file_answer(parts.report().snippet, "text/plain", name, "s")
+    snippet = parts.report().snippet
+    if not snippet:
+        raise Http404("there are no snippets for this instruction set")
+    return file_answer(snippet, "text/plain", f"{parts.family.name} llvm-exegesis"[:150], "s")
 
 
 @require_POST
@@ -97,7 +99,8 @@ def family_edit(request: HttpRequest, pk: int) -> HttpResponse:
 def family_measure(request: HttpRequest, pk: int) -> HttpResponse:
     row = get_object_or_404(Family, pk=pk)
     machine_name = request.POST.get("machine", "")
-    if machine_name not in [machine.text for machine in offers().machines]:
+    machines = offers().answering_for(code_isa(row.campaign.isa)).machines
+    if machine_name not in [machine.text for machine in machines]:
         messages.error(request, "Choose a machine that measures.")
         return redirect("family", pk=pk)
     try:

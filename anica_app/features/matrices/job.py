@@ -30,7 +30,7 @@ from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest, read_rows
 from inference.storage.block_sets import BlockToStore
-from inference.storage.instruction_sets import code_isa_row
+from inference.storage.instruction_sets import loaded_isa_row
 from inference.storage.result_names import enumerated, result_name, row_names
 
 KIND = "matrix"
@@ -150,7 +150,7 @@ def _reader(task: Task, config: MatrixConfig, described: JudgeConfig) -> BlockSe
     isa = common_isa(config.predictors)
     blocks = [BlockToStore(code, mnemonics_of(code, isa)) for code in _fresh(config, isa)]
     name = f"{len(blocks):,} random blocks of {config.length} instructions"
-    row = BasicBlockSet(name=name, isa=code_isa_row(isa), source=f"sampled by {task.run.name}"[:300])
+    row = BasicBlockSet(name=name, isa=loaded_isa_row(isa), source=f"sampled by {task.run.name}"[:300])
     return NewBlocks(task, row, described, blocks)
 
 

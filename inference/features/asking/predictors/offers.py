@@ -9,6 +9,7 @@ from inference.features.asking.predictors.kinds import MAX_LISTED, machines_for_
 from inference.features.asking.predictors.query import (
     PredictorListing,
     check_processor,
+    isas_of_row,
     on_processor,
     predictor_listings,
     predictor_row,
@@ -16,13 +17,14 @@ from inference.features.asking.predictors.query import (
 )
 from inference.features.learning.core_model.query import usable_core_models
 from inference.formats.problems import ExchangeError
-from inference.isa.targets import names_with_blocks
+from inference.isa.targets import DEFAULT, names_with_blocks
 from inference.models import Machine, PortMapping, ResourceMapping, StoredCoreModel
 from inference.models import Predictor as PredictorRow
 from inference.predictors import core_model, machine, mapping
 from inference.predictors.kinds import KINDS
 from inference.predictors.processor_names import PROCESSORS
 from inference.predictors.protocol import PredictorError
+from inference.storage.instruction_sets import code_isa
 from inference.web.api.errors import ProblemError
 
 USUAL_MAPPINGS = 8
@@ -34,7 +36,8 @@ class Offer:
     """An offered predictor: `text` is the argument of `predictors.query.predictor_row`, `label` its name on
     pages.
 
-    `usual`: it is preselected. `fixed`: it is stored with options of its own, such as a processor.
+    `usual`: it is preselected. `fixed`: it is stored with options of its own, such as a processor. `isas`:
+    the instruction sets whose blocks it answers for, with one processor or another unless it is fixed.
     """
 
     text: str
@@ -42,6 +45,7 @@ class Offer:
     note: str = ""
     usual: bool = True
     fixed: bool = True
+    isas: Sequence[str] = (DEFAULT,)
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,14 @@ class Offers:
         """All offers; machines first, since the others predict what these measure."""
         return [*self.machines, *self.core_models, *self.tools, *self.mappings]
 
+    def answering_for(self, isa: str) -> Offers:
+        """The offers that answer for blocks of an instruction set."""
+
+        def among(some: list[Offer]) -> list[Offer]:
+            return [offer for offer in some if isa in offer.isas]
+
+        return Offers(*map(among, (self.tools, self.core_models, self.mappings, self.machines)))
+
 
 def offers() -> Offers:
     """The predictors available now (a bounded number of queries)."""
@@ -66,7 +78,7 @@ def offers() -> Offers:
     configured = [row for row in stored if row.is_runnable and set(row.options) != {row.kind}]
     return Offers(
         tools=[_tool(listing) for listing in listings if listing.usable],
-        core_models=[_core_model(row) for row in usable_core_models()[:MAX_LISTED]],
+        core_models=[_core_model(row) for row in usable_core_models().select_related("isa")[:MAX_LISTED]],
         mappings=[*_mappings(), *_stored(configured, mapping.KIND)],
         machines=[*map(_machine, machines_for_blocks()), *_stored(configured, machine.KIND)],
     )
@@ -91,12 +103,13 @@ def _tool(listing: PredictorListing) -> Offer:
     """The offer of a program; preselected if it is configured, not if an earlier question created it."""
     configured = listing.row is not None and listing.row.origin == PredictorRow.Origin.CONFIGURED
     usual, note = configured or not listing.is_stored_only, "" if listing.is_stored_only else listing.version
-    return Offer(listing.name, listing.name, note, usual=usual, fixed=listing.is_stored_only)
+    isas = isas_of_row(listing.row) if listing.row and listing.is_stored_only else listing.kind.isas
+    return Offer(listing.name, listing.name, note, usual=usual, fixed=listing.is_stored_only, isas=isas)
 
 
 def _stored(rows: Iterable[PredictorRow], kind: str) -> list[Offer]:
     """Offers of stored predictors with other options than the defaults, not preselected."""
-    return [Offer(row.name, row.name, usual=False) for row in rows if row.kind == kind]
+    return [Offer(row.name, row.name, usual=False, isas=isas_of_row(row)) for row in rows if row.kind == kind]
 
 
 def _mappings() -> list[Offer]:
@@ -105,24 +118,31 @@ def _mappings() -> list[Offer]:
         for model in (PortMapping, ResourceMapping)
         for row in model._default_manager.filter(isa__name__in=names_with_blocks())
         .order_by("-id")
-        .values_list("created", "name")[:MAX_LISTED]
+        .values_list("created", "name", "isa__name")[:MAX_LISTED]
     ]
     return [
-        Offer(selector_of(mapping.KIND, {"mapping": name}), f"mapping {name}", usual=number < USUAL_MAPPINGS)
-        for number, (_, name) in enumerate(sorted(rows, reverse=True)[:MAX_LISTED])
+        Offer(
+            selector_of(mapping.KIND, {"mapping": name}),
+            f"mapping {name}",
+            usual=number < USUAL_MAPPINGS,
+            isas=(isa,),
+        )
+        for number, (_, name, isa) in enumerate(sorted(rows, reverse=True)[:MAX_LISTED])
     ]
 
 
 def _core_model(row: StoredCoreModel) -> Offer:
     text = selector_of(core_model.KIND, {"model": row.name})
-    return Offer(text, f"core model {row.name}", row.machine.cpu if row.machine else "")
+    note = row.machine.cpu if row.machine else ""
+    return Offer(text, f"core model {row.name}", note, isas=(code_isa(row.isa),))
 
 
 def _machine(row: Machine) -> Offer:
     """The offer of a machine; not preselected while it is offline, since the question would wait for it."""
     here = row.kind == Machine.Kind.SIMULATED or row.is_online()
     note = row.cpu if here else "offline"
-    return Offer(selector_of(machine.KIND, {"machine": row.name}), f"machine {row.name}", note, usual=here)
+    text, isas = selector_of(machine.KIND, {"machine": row.name}), (code_isa(row.isa),)
+    return Offer(text, f"machine {row.name}", note, usual=here, isas=isas)
 
 
 def predictors_named(texts: list[str], processor: str = "") -> list[PredictorRow]:

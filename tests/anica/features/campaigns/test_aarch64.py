@@ -1,0 +1,79 @@
+"""A campaign of two models of Arm cores, from its description to the report of a discovery."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from anica_app.models import Campaign
+from inference.features.asking.predictors import opening
+from inference.features.asking.predictors.query import common_isa, predictor_row
+from inference.isa.targets import AARCH64, DEFAULT
+from inference.models import Run
+from inference.predictors.llvm.releases import list_releases
+from inference.runs import leases, lifecycle
+from inference.runs.errors import ConfigError
+from inference.runs.fork_server import StopRequests, execute
+
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.skipif(
+        not any(release.mc for release in list_releases()), reason="llvm-mca is not installed"
+    ),
+]
+
+QUICK = {"batch": 20, "samples": 20, "first_look": 10, "confirming": 20, "orders": 1, "longest": 2}
+FILTER = "category:divide"
+"""Both models are of cores whose divisions differ."""
+
+
+@pytest.fixture(autouse=True)
+def without_a_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Predictors have threads of their own, which would wait for the test's transaction."""
+    monkeypatch.setattr(opening, "open_predictor", partial(opening.open_predictor, use_cache=False))
+
+
+def run_of(*cores: str, **more: object) -> Run:
+    rows = [predictor_row(f"llvm-mca:cpu={core}", may_choose=True) for core in cores]
+    description = {
+        "predictors": [row.pk for row in rows],
+        "settings": QUICK,
+        "end": {"blocks": 20},
+        "evaluate": 0,
+        **more,
+    }
+    run = lifecycle.submit("campaign", description, "Arm")
+    lease = leases.claim("w")
+    assert lease is not None
+    execute(lease, StopRequests(lease))
+    run.refresh_from_db()
+    return run
+
+
+def test_a_campaign_of_arm_cores_has_blocks_of_aarch64(visitor: Client, trusting_operator: None) -> None:
+    run = run_of("cortex-a57", "cortex-a53", scheme_filter=FILTER)
+    assert run.state == Run.State.DONE, run.error
+    campaign = Campaign.objects.get(run=run)
+    assert campaign.isa is not None
+    assert campaign.isa.name == AARCH64
+    discovery = campaign.discoveries.filter(subsumed_by=None).order_by("number").first()
+    assert discovery is not None
+    assert campaign.families.exists()
+    report = visitor.get(reverse("discovery-report", args=[discovery.pk])).text
+    assert "-mtriple=aarch64 -mcpu=cortex-a5" in report
+    assert "llvm-exegesis" not in report
+    for page in ("discovery", "discovery-schemes", "discovery-reproduce"):
+        assert visitor.get(reverse(page, args=[discovery.pk])).status_code == 200
+    family = campaign.families.first()
+    assert family is not None
+    for address in (reverse("campaign", args=[campaign.pk]), reverse("family", args=[family.pk])):
+        assert visitor.get(address).status_code == 200
+
+
+def test_tools_of_two_instruction_sets_have_no_blocks_in_common(trusting_operator: None) -> None:
+    rows = [predictor_row(f"llvm-mca:cpu={core}", may_choose=True) for core in ("haswell", "cortex-a57")]
+    with pytest.raises(ConfigError, match=f"haswell answers for {DEFAULT}; .* answers for {AARCH64}"):
+        common_isa([row.pk for row in rows])

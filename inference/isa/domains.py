@@ -198,6 +198,9 @@ UNIT_GROUPS = {kind: group for group, kinds in _GROUPS for kind in kinds if kind
 """{unit class: the group of units that ports are named after}, of the classes that show a port's group."""
 
 _X86_FLOATING = re.compile(r"(?!v?p)\w*[ps][sdh]")
+_COMPUTED_ADDRESS = re.compile(r"MEM\[\d+,(?:pre|post|base\+)")
+"""An address that another unit may compute than the one that accesses it, or a base that moves."""
+
 _MASK_REGISTER = re.compile(r"(?<![A-Z])K(?![A-Z])")
 
 
@@ -213,6 +216,8 @@ def unit_class(text: str, mnemonic: str, category: str, memory: str) -> str:
     domains = domains_in(text.upper())
     vector = ExecutionDomain.VECTOR in domains
     if memory in ("R", "W"):
+        if _COMPUTED_ADDRESS.search(text):
+            return ""
         kinds = LOADS if memory == "R" else STORES
         return kinds[vector] if category == "move" else ""  # what extends may compute as well
     if memory == "RW" or category not in (*_INTEGER, *_VECTOR):

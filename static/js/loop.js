@@ -40,8 +40,8 @@ function show(page) {
   const hasAnswer = page.getElementById("loop-answer") !== null;
   status.textContent = (page.querySelector("#loop-problem p") ?? page.getElementById("loop-verdict"))?.textContent ?? "";
   editor.showProblems(problemsOf(page));
-  for (const id of REGIONS) replaceRegion(page, id, { keep: true });
   const cpu = page.getElementById("loop-answer")?.dataset.cpu;
+  for (const id of REGIONS) replaceRegion(page, id, { keep: true });
   if (cpu) form.elements.namedItem("cpu").value = cpu; // code of another instruction set has another CPU
   showPending(!hasAnswer);
   if (hasAnswer) document.dispatchEvent(new Event("loop-answered"));

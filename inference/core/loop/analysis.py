@@ -53,7 +53,7 @@ def analyse(modelled: ModelledBlock) -> LoopAnalysis:
         modelled.ports,
         loads,
         instructions,
-        _dependences(modelled.graph, critical_keys(chain)),
+        _dependences(modelled.graph, critical_keys(chain, modelled.block.isa), modelled.block.isa),
         cycles,
         note,
         remedies_of(modelled, bounds),
@@ -63,19 +63,26 @@ def analyse(modelled: ModelledBlock) -> LoopAnalysis:
     )
 
 
-def _dependences(graph: DependenceGraph, critical: Collection[str]) -> tuple[Dependence, ...]:
-    """The edges of a graph by instructions instead of operands; of several, the longest."""
+def _dependences(graph: DependenceGraph, critical: Collection[str], isa: str) -> tuple[Dependence, ...]:
+    """The edges of a graph by instructions instead of operands; of several, the longest.
+
+    Where a result of an instruction waits for itself, its other results are no part of that cycle.
+    """
     by_key: dict[str, Dependence] = {}
+    cycles_of_one = {edge.source for edge in graph.edges if edge.source == edge.target}
     for edge in graph.edges:
-        key = key_of_edge(graph, edge)
+        source, target = graph.nodes[edge.source][0], graph.nodes[edge.target][0]
+        if edge.source in cycles_of_one and source == target and edge.source != edge.target:
+            continue
+        key = key_of_edge(graph, edge, isa)
         cycles = None if graph.is_assumed(edge) else edge.cycles
         before = by_key.get(key)
         if before is None or (before.cycles or 0.0) < (cycles or 0.0):
             by_key[key] = Dependence(
                 key,
-                graph.nodes[edge.source][0],
-                graph.nodes[edge.target][0],
-                location_name(edge.location),
+                source,
+                target,
+                location_name(edge.location, isa),
                 edge.iterations,
                 cycles,
                 graph.basis(edge),

@@ -146,15 +146,15 @@ def modelled(
             substitutions[substitution.scheme] = (*known, substitution)
         model = nearest.model
     shape = shape_of(block, in_loop=assumed.in_loop)
-    changed = _with_changes(accesses, changes)
+    changed = _with_changes(accesses, changes, block.isa)
     ports = () if model.mapping is None else model.mapping.ports
     names = tuple((port_names or {}).get(port, port) for port in ports)
     return ModelledBlock(block, changed, shape, model, substitutions, assumed.without, names)
 
 
-def dependence_key(producer: int, consumer: int, location: str) -> str:
+def dependence_key(producer: int, consumer: int, location: str, isa: str) -> str:
     """The key of a dependence in `Changes.without_dependences`; `location`: as in accesses."""
-    return f"{producer}-{consumer}-{location_name(location)}"
+    return f"{producer}-{consumer}-{location_name(location, isa)}"
 
 
 def critical_chain(prediction: CorePrediction) -> tuple[ChainStep, ...]:
@@ -163,32 +163,32 @@ def critical_chain(prediction: CorePrediction) -> tuple[ChainStep, ...]:
     return max(chains, key=lambda bound: bound.cycles).chain if chains else ()
 
 
-def critical_keys(chain: Sequence[ChainStep]) -> dict[str, ChainStep]:
+def critical_keys(chain: Sequence[ChainStep], isa: str) -> dict[str, ChainStep]:
     """{key of a dependence: the step that waits for it}, in the order of a chain."""
     return {
-        dependence_key(chain[k - 1].instruction, step.instruction, step.location): step
+        dependence_key(chain[k - 1].instruction, step.instruction, step.location, isa): step
         for k, step in enumerate(chain)
     }
 
 
-def key_of_edge(graph: DependenceGraph, edge: Edge) -> str:
+def key_of_edge(graph: DependenceGraph, edge: Edge, isa: str) -> str:
     """The key of the dependence that an edge belongs to."""
-    return dependence_key(graph.nodes[edge.source][0], graph.nodes[edge.target][0], edge.location)
+    return dependence_key(graph.nodes[edge.source][0], graph.nodes[edge.target][0], edge.location, isa)
 
 
-def location_name(location: str) -> str:
-    """The name of a location, or `MEMORY`."""
-    return MEMORY if location in ("", MEMORY) else name_of_location(location)
+def location_name(location: str, isa: str) -> str:
+    """The name of a location of an instruction set, or `MEMORY`."""
+    return MEMORY if location in ("", MEMORY) else name_of_location(location, isa)
 
 
 def _with_changes(
-    block: tuple[InstructionAccesses, ...], changes: Changes
+    block: tuple[InstructionAccesses, ...], changes: Changes, isa: str
 ) -> tuple[InstructionAccesses, ...]:
     def changed(place: int, access: OperandAccess) -> OperandAccess:
         last = last_write(block, place, access)
         if last is None:
             return access
-        key = dependence_key(last.writer, place, access.location)
+        key = dependence_key(last.writer, place, access.location, isa)
         return access._replace(is_independent=True) if key in changes.without_dependences else access
 
     latencies = {

@@ -58,6 +58,7 @@ class _Remaining:
 
     def __init__(self, modelled: ModelledBlock, bounds: Sequence[LoopBound]) -> None:
         self._modelled = modelled
+        self._isa = modelled.block.isa
         self._bounds = bounds
 
     def beside(self, *kinds: BoundKind) -> float:
@@ -67,14 +68,16 @@ class _Remaining:
     def without_dependence(self, key: str) -> float:
         """The largest bound without a dependence."""
         graph = self._modelled.graph
-        return self._with_edges([edge for edge in self._edges if key_of_edge(graph, edge) != key])
+        return self._with_edges([edge for edge in self._edges if key_of_edge(graph, edge, self._isa) != key])
 
     def in_register(self, key: str) -> float:
         """The largest bound where a dependence through memory takes no longer than its computation."""
         graph = self._modelled.graph
         return self._with_edges(
             [
-                edge if key_of_edge(graph, edge) != key else replace(edge, cycles=graph.computation(edge))
+                edge
+                if key_of_edge(graph, edge, self._isa) != key
+                else replace(edge, cycles=graph.computation(edge))
                 for edge in self._edges
             ]
         )
@@ -98,7 +101,7 @@ def _of_chain(modelled: ModelledBlock, bound: LoopBound, remaining: _Remaining) 
     chain = critical_chain(modelled.prediction)
     if not bound.chain or not chain:
         return
-    steps = critical_keys(chain)
+    steps = critical_keys(chain, modelled.block.isa)
     (first, *more) = steps
     if not more and (rounding := _accumulates(modelled, steps[first])) is not None:
         yield from _accumulators(bound.usual, remaining.without_dependence(first), rounding)

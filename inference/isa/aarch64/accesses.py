@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from inference.isa.aarch64.addresses import addresses_of
-from inference.isa.aarch64.assembling import LoopText, unroll
+from inference.isa.aarch64.assembling import Assembler
 from inference.isa.aarch64.block_inputs import reads_of
 from inference.isa.aarch64.decoding import decode, decoded
 from inference.isa.aarch64.fusion import fused_places, moves_of, pairs_of
+from inference.isa.aarch64.statements import read_instruction
 from inference.isa.addresses import InstructionAddresses
 from inference.isa.code.block import Block, BlockInstruction
 from inference.isa.code.control_flow import LOOP
 from inference.isa.dependences import InstructionAccesses, MemoryPlace, OperandAccess, Reduction
-from inference.isa.machine_bodies import DEFAULTS, BodyAccesses, LoopSize, Options
+from inference.isa.machine_bodies import DEFAULTS, BodyAccesses, CannotMeasureError, LoopSize, Options
 from inference.isa.words.accesses import word_accesses
 from inference.isa.words.instruction import GENERAL, STACK_POINTER, VECTOR, DecodedInstruction
 
@@ -32,6 +34,7 @@ __all__ = [
     "zero_bit_shifts",
 ]
 
+_CACHED_LINES = 1 << 14  # lines of loop bodies, which differ in few registers
 _FLAGS = "NZCV"
 _EXACT = re.compile(
     r"add|adds|sub|subs|and|ands|orr|eor|mul|[us]?(?:min|max)|mla|mls|[us]ml[as]l2?|[us]aba|[us]adalp|madd|msub"
@@ -119,15 +122,24 @@ def reduction_of(instruction: BlockInstruction) -> Reduction | None:
 
 def loop_body(terms: Sequence[tuple[str, int]], options: Options = DEFAULTS) -> BodyAccesses:
     """The measured body of an experiment. Raises `CannotMeasureError`."""
-    body = unroll(terms, options.instructions)
-    instructions = _accesses(decoded(body.code), equal_start=True, code_bytes=0)
-    return BodyAccesses(instructions, body.copies, len(body.code))
+    body = Assembler().unroll(terms, options.instructions)
+    code = b"".join(map(_line_code, body.lines))  # a call of llvm-mc for each body would take 30 ms
+    instructions = _accesses(decoded(code), equal_start=True, code_bytes=0)
+    return BodyAccesses(instructions, body.copies, len(code))
 
 
 def loop_size(terms: Sequence[tuple[str, int]], options: Options = DEFAULTS) -> LoopSize:
     """The size of the measured body. Raises `CannotMeasureError`."""
-    body: LoopText = unroll(terms, options.instructions)
+    body = Assembler().unroll(terms, options.instructions)
     return LoopSize(len(body.lines), 4 * len(body.lines), body.copies)
+
+
+@lru_cache(maxsize=_CACHED_LINES)
+def _line_code(line: str) -> bytes:
+    word = read_instruction(line).word()
+    if word is None:
+        raise CannotMeasureError(line, "it has no encoding")
+    return word.to_bytes(4, "little")
 
 
 def name_of_location(location: str) -> str:
@@ -135,4 +147,4 @@ def name_of_location(location: str) -> str:
     bank, _, number = location.partition(" ")
     if bank == GENERAL:
         return "sp" if int(number) == STACK_POINTER else f"x{number}"
-    return f"v{number}" if bank == VECTOR else _FLAGS
+    return f"v{number}" if bank == VECTOR else _FLAGS if bank == "flag" else location

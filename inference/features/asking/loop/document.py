@@ -12,6 +12,7 @@ from itertools import zip_longest
 
 from inference.core.core_model.dependences import ChainStep
 from inference.core.core_model.prediction import SchemeSubstitution
+from inference.core.loop.modelled import location_name
 from inference.core.loop.simulated import CannotSimulateError
 from inference.core.loop.timeline import LoopTimeline, timeline_of_block
 from inference.core.loop.values import (
@@ -32,9 +33,9 @@ from inference.features.asking.loop.query import modelled_block, sources_of
 from inference.features.asking.loop.tools import ToolRow, ToolTable, tools_of
 from inference.figures.timeline import timeline_drawing, timeline_json
 from inference.formats.timeline_files import write_timeline_text, write_timeline_trace
-from inference.isa.blocks import name_of_location
 from inference.isa.code.annotations import InstructionLine
 from inference.models import StoredCoreModel
+from inference.storage.instruction_sets import code_isa
 from inference.web.api.shapes import uops_json
 
 MEASURED_BASIS = "measured"
@@ -105,7 +106,7 @@ def reason_of(analysis: LoopAnalysis, row: StoredCoreModel, verdict: str) -> Jso
         "bounds": {str(bound.kind): _rounded(bound.usual) for bound in analysis.bounds},
         "why": {str(bound.kind): bound.why for bound in analysis.bounds},
         "chain": sorted({step.instruction + 1 for step in chain}),
-        "steps": [_step_json(step) for step in chain],
+        "steps": [_step_json(step, code_isa(row.isa)) for step in chain],
         "unknown": undescribed,
         "taken": [_substitution_json(substitution) for substitution in substitutions],
         "lacking": list(analysis.lacking),
@@ -113,11 +114,11 @@ def reason_of(analysis: LoopAnalysis, row: StoredCoreModel, verdict: str) -> Jso
     }
 
 
-def _step_json(step: ChainStep) -> Json:
+def _step_json(step: ChainStep, isa: str) -> Json:
     """A step in the shape of `ChainStepOut`."""
     return {
         "instruction": step.instruction + 1,
-        "through": name_of_location(step.location),
+        "through": location_name(step.location, isa),
         "source": step.source,
         "destination": step.destination,
         "cycles": round(step.cycles, 4),

@@ -120,9 +120,10 @@ def _chain_text(block: Block, chain: Sequence[ChainStep]) -> str:
         (step,) = steps
         if through_memory:
             return f"`{names[0]}` waits for what it stored in the iteration before"
+        register = name_of_location(step.location, block.isa)
         if step.basis.startswith(FALSE_DEPENDENCY_BASIS):
-            return f"`{names[0]}` waits for the old value of {name_of_location(step.location)}, unread"
-        return f"`{names[0]}` waits for its own result in {name_of_location(step.location)}"
+            return f"`{names[0]}` waits for the old value of {register}, unread"
+        return f"`{names[0]}` waits for its own result in {register}"
     listed = names if len(names) <= _MAX_NAMES else [*names[: _MAX_NAMES - 1], "…", names[-1]]
     text = " → ".join(name if name == "…" else f"`{name}`" for name in listed)
     number = f" ({len(names)} steps)" if len(names) > _MAX_NAMES else ""

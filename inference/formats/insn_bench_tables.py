@@ -29,16 +29,20 @@ _NAME = re.compile(r"(?P<mnemonic>[a-z]\w*)(?:\.(?P<element>[bhsdq]))?(?: / \w+)
 _BITS = {"b": 8, "h": 16, "s": 32, "d": 64, "q": 128}
 _LANES = {"b": "16B", "h": "8H", "s": "4S", "d": "2D"}
 _HALF = {"b": "8B", "h": "4H", "s": "2S", "d": "1D"}
-_PLAIN = re.compile(r"|imm|reg|vec|scl|[xw]|ofs = \d+|1st elem|2nd elem|eq|lt|x -> x")
+_SHIFT = re.compile(r"(?:<<|>>)\d{1,2}")
+_PLAIN = re.compile(rf"|imm|reg|zero|vec|scl|[xw]|ofs = \d+|1st elem|2nd elem|eq|lt|x -> x|{_SHIFT.pattern}")
 """Parts of a form that need nothing but what `_fits` looks at."""
 
 _ADDRESSES = {"pre": ",pre]", "post": ",post]", "literal": ",pc]", "<<3": ",base+index*"}
+_WIDE = re.compile("[su](?:add|sub)w2?")
+"""Instructions that are named by the elements of their result; others by those of their last source."""
+
 _NARROW = ("ldrsb", "ldrsh", "ldursb", "ldursh")
 """Loads that the tool does into 32 bits, though there is a form of 64."""
 
 
-_SEQUENCES = ("pmull2.d",)
-"""Names of one instruction for which the tool measures two."""
+_OTHER_CODE = frozenset({"pmull2.d", "bic.h (imm; <<8)", "bic.s (imm; <<8)", "uxtb", "uxth"})
+"""Names for which the tool measures another instruction, or a second one."""
 
 
 class _UnknownFormError(Exception):
@@ -103,9 +107,9 @@ def _scheme_named(name: str) -> Scheme:
     Raises:
         _UnknownFormError: No scheme fits, or several do.
     """
-    match = None if name in _SEQUENCES else _NAME.fullmatch(name)
+    match = None if name in _OTHER_CODE else _NAME.fullmatch(name)
     if match is None:
-        raise _UnknownFormError("several instructions, or a form that is not understood")
+        raise _UnknownFormError("a form that is not understood, or several instructions")
     form = [part.strip() for part in re.split("[;,]", match["form"] or "")]
     special = [part for part in form if part not in _ADDRESSES and not _PLAIN.fullmatch(part)]
     if special and form != ["mask imm"]:
@@ -145,8 +149,9 @@ def _fits(operands: Sequence[Operand], element: str, form: Sequence[str], mnemon
         last = f"FPR[{_BITS[element]}]"
         return bool(registers) and registers[-1] == last and all(name.startswith("FPR") for name in registers)
     lanes = [_LANES, _HALF] if _widens(mnemonic, names) else [_LANES]
-    lasts = [f"VEC[{shapes.get(element)}]" for shapes in lanes]
-    return bool(registers) and registers[-1] in lasts and all(name.startswith("VEC") for name in registers)
+    shapes = [f"VEC[{names_of_lanes.get(element)}]" for names_of_lanes in lanes]
+    named = registers[:1] if _WIDE.fullmatch(mnemonic) else registers[-1:]
+    return bool(named) and named[0] in shapes and all(name.startswith("VEC") for name in registers)
 
 
 def _widens(mnemonic: str, names: Sequence[str]) -> bool:
@@ -164,11 +169,12 @@ def _fits_address(memory: str, form: Sequence[str]) -> bool:
 
 
 def _fits_extras(extras: Sequence[str], form: Sequence[str], has_memory: bool) -> bool:
-    """Whether the operands besides registers and memory are those of a form: an immediate, or none."""
+    """Whether the operands besides registers and memory are those of a form: an immediate, zero, or none."""
     if has_memory or "reg" in form:
         return not extras
+    if "zero" in form:
+        return list(extras) in (["0"], ["0.0"])
     if "mask imm" in form:
         return len(extras) == 1 and extras[0].startswith("IMM[mask")
-    return all(name.startswith("IMM[") and "mask" not in name for name in extras) and (
-        "imm" not in form or bool(extras)
-    )
+    needs_extra = any(part == "imm" or _SHIFT.fullmatch(part) for part in form)
+    return needs_extra <= bool(extras) and all(re.match(r"IMM\[(?!mask)", name) for name in extras)

@@ -32,6 +32,10 @@ TABLE = """\
 | adds (reg) | 1.00 | 2.00 |
 | add.b | 2.00 | 2.00 |
 | smull.b (vec) | 3.00 | 2.00 |
+| saddw.h | 3.00 | 2.00 |
+| sshr.b (imm; >>2) | 2.00 | 1.00 |
+| cmeq.s (zero) | 2.00 | 2.00 |
+| bic.h (imm; <<8) | 2.00 | 2.00 |
 | fadd.s (scl) | 3.00 | 2.00 |
 | and (mask imm) | 1.00 | 4.00 |
 | ccmp (imm; eq) | 1.00 | 2.00 |
@@ -47,6 +51,9 @@ EXPERIMENTS = {
     "adds GPR[64]:W, GPR[64]:R, GPR[64]:R": 0.5,
     "add VEC[16B]:W, VEC[16B]:R, VEC[16B]:R": 0.5,
     "smull VEC[8H]:W, VEC[8B]:R, VEC[8B]:R": 0.5,
+    "saddw VEC[8H]:W, VEC[8H]:R, VEC[8B]:R": 0.5,
+    "sshr VEC[16B]:W, VEC[16B]:R, IMM[3]:R": 1.0,
+    "cmeq VEC[4S]:W, VEC[4S]:R, 0": 0.5,
     "fadd FPR[32]:W, FPR[32]:R, FPR[32]:R": 0.5,
     "and GPR[64]:W, GPR[64]:R, IMM[mask,64]:R": 0.25,
     "ccmp GPR[64]:R, IMM[5]:R, IMM[nzcv]:R, COND": 0.5,
@@ -76,6 +83,7 @@ def test_a_tab_separated_report_reads_the_same() -> None:
         ("str -> ldr (ofs = 0 -> ofs = 0)", "several instructions"),
         ("eor (reg; clearing idiom)", "clearing idiom"),
         ("sm4e", "no scheme fits"),
+        ("bic.h (imm; <<8)", "not understood"),
     ],
 )
 def test_other_forms_are_left_out_with_the_reason(name: str, why: str) -> None:

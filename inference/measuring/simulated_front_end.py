@@ -42,6 +42,7 @@ class SimulatedFrontEnd:
         moved: Mnemonics of operations on a copy that are fused with the move before them.
         noise: Standard deviation of a Gaussian factor.
         seed: Of the noise.
+        isa: The instruction set of the codes.
     """
 
     slots: int = 6
@@ -59,9 +60,10 @@ class SimulatedFrontEnd:
     moved: frozenset[str] = frozenset()
     noise: float = 0.0
     seed: int = 1
+    isa: str = DEFAULT
 
     @classmethod
-    def sampled(cls, seed: int, noise: float = 0.0) -> SimulatedFrontEnd:
+    def sampled(cls, seed: int, noise: float = 0.0, isa: str = DEFAULT) -> SimulatedFrontEnd:
         """A random front end within the range of real ones; equal seeds give equal front ends."""
         dice = random.Random(f"front end {seed}")  # noqa: S311  not for secrets
         fused = dice.sample(("cmp", "test", "add", "sub", "and", "inc", "dec"), dice.randint(0, 7))
@@ -77,6 +79,7 @@ class SimulatedFrontEnd:
             fused=frozenset(fused),
             noise=noise,
             seed=seed,
+            isa=isa,
         )
         moved = dice.sample(("add", "sub", "xor", "shl", "inc", "not"), dice.choice((0, 0, 6)))
         return replace(core, moved=frozenset(moved))
@@ -85,13 +88,13 @@ class SimulatedFrontEnd:
         """See `CodeTimer`; the same code and seed give the same reading."""
         for code in codes:
             dice = random.Random(zlib.crc32(repr(code).encode()) ^ self.seed)  # noqa: S311  not for secrets
-            cycles = max(self._cycles(code), self.kept_flags * _stalls(code))
+            cycles = max(self._cycles(code), self.kept_flags * _stalls(code) if self.kept_flags else 0.0)
             passes = [cycles * dice.gauss(1, self.noise) for _ in range(_PASSES)]
             yield CodeReading(code, median(passes), max(passes) - min(passes))
 
     def _cycles(self, code: TimedCode) -> float:
         """Cycles per iteration by the narrowest part: fetching, decoding, slots, branches."""
-        instructions = front_end_maker(DEFAULT).fetched_instructions(code.code)
+        instructions = front_end_maker(self.isa).fetched_instructions(code.code)
         jumps = [instruction for instruction in instructions if instruction.flow in ("branch", "jump")]
         n_jumps = sum(instruction.flow == "jump" for instruction in jumps)
         reached = instructions if not n_jumps else jumps

@@ -86,7 +86,8 @@ def _timed(task: Task, codes: Sequence[FrontEndCode], timer: CodeTimer) -> Readi
 
 def _simulated(machine: Machine) -> SimulatedFrontEnd:
     """A simulated front end from the machine's seed, with its noise: port mappings have none."""
-    return SimulatedFrontEnd.sampled(int(machine.facts.get("seed", 0)), machine.facts.get("noise", 0.0))
+    seed, noise = int(machine.facts.get("seed", 0)), machine.facts.get("noise", 0.0)
+    return SimulatedFrontEnd.sampled(seed, noise, machine.isa.name)
 
 
 def _store(run: Run, machine: Machine, readings: Readings, identity: Json) -> tuple[Json, Sequence[Event]]:

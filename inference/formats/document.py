@@ -18,7 +18,7 @@ from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import Uops
 from inference.core.protocols import Json
 from inference.core.resources import Loads
-from inference.formats.doubts import Doubts, OddKind, contradiction, differ
+from inference.formats.doubts import DoubtList, OddKind, contradiction, differ
 from inference.formats.problems import FilePlace, Problems, excerpt
 from inference.isa.scheme import Features
 
@@ -291,7 +291,7 @@ def kept_with_contradictions(entries: Iterable[ExperimentEntry]) -> tuple[Experi
 
 
 def with_second_values(
-    entry: LatencyEntry, pairs: Iterable[PairEntry], row: int, doubts: Doubts
+    entry: LatencyEntry, pairs: Iterable[PairEntry], row: int, doubts: DoubtList
 ) -> LatencyEntry:
     """A scheme's latencies with those of another row: of two numbers for one pair, the range of both.
 

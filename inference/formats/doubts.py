@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from inference.core.texts import count_of
 
 LISTED = 50
-"""Doubts of each kind that are listed; further ones are only counted."""
+"""DoubtList of each kind that are listed; further ones are only counted."""
 
 TOLERANCE = 0.1
 """Share by which numbers may be below a bound, or differ between rows, because of noise."""
@@ -63,18 +63,17 @@ class OddKind:
     def line(self) -> str:
         """The kind with its first rows, for a log."""
         first, whys = self.listed[:_IN_LINE], {doubt.why for doubt in self.listed}
-        one_why = f" ({whys.pop()})" if len(whys) == 1 else ""
+        reason = f" ({whys.pop()})" if len(whys) == 1 else ""
         rows = (
-            f"row {doubt.row}, {doubt.experiment}: {doubt.cycles:.4g}"
-            + ("" if one_why else f" ({doubt.why})")
+            f"row {doubt.row}, {doubt.experiment}: {doubt.cycles:.4g}" + ("" if reason else f" ({doubt.why})")
             for doubt in first
         )
         more = "; …" if self.count > len(first) else ""
-        return f"{count_of(self.count, 'row')} {self.label}{one_why}: {'; '.join(rows)}{more}"
+        return f"{count_of(self.count, 'row')} {self.label}{reason}: {'; '.join(rows)}{more}"
 
 
 @dataclass
-class Doubts:
+class DoubtList:
     """Collects doubts by their label."""
 
     _by_label: dict[str, list[OddMeasurement]] = field(default_factory=dict)
@@ -90,19 +89,19 @@ class Doubts:
         return tuple(OddKind(label, self._counts[label], tuple(by)) for label, by in self._by_label.items())
 
 
-def is_factor_of_two(one: float, other: float) -> bool:
-    """Whether one of two numbers is about twice the other: one was measured or counted in another unit.
+def is_factor_of_two(number: float, other: float) -> bool:
+    """Whether a number is about twice or half the other, as if it were in another unit.
 
     >>> is_factor_of_two(0.5, 1.02), is_factor_of_two(3, 1.5), is_factor_of_two(1, 1.5)
     (True, True, False)
     """
-    low, high = sorted((one, other))
+    low, high = sorted((number, other))
     return bool(low > 0 and abs(high / low - 2) <= 2 * _FACTOR)
 
 
-def differ(one: float, other: float) -> bool:
+def differ(number: float, other: float) -> bool:
     """Whether two numbers for the same differ by more than noise."""
-    low, high = sorted((one, other))
+    low, high = sorted((number, other))
     return bool(high > low * (1 + TOLERANCE))
 
 
@@ -130,7 +129,7 @@ class _Pair(Protocol):
 
 def latency_doubts(latencies: Iterable[tuple[str, int, _Pair]]) -> tuple[OddKind, ...]:
     """Implausible latencies of a foreign file: (scheme, row, pair of operands) each."""
-    doubts = Doubts()
+    doubts = DoubtList()
     for scheme, row, pair in latencies:
         is_quick = 0 < (pair.most or 0) <= VECTOR_LOAD and pair.source.endswith("address")
         if is_quick and _LOADS_VECTOR.fullmatch(scheme):
@@ -140,7 +139,7 @@ def latency_doubts(latencies: Iterable[tuple[str, int, _Pair]]) -> tuple[OddKind
 
 def memory_doubts(model: Mapping[str, Any]) -> tuple[OddKind, ...]:
     """What is hard to believe of the loads and the store-to-load forwarding of a machine model of OSACA."""
-    doubts = Doubts()
+    doubts = DoubtList()
     loads, row = model.get("load_latency"), getattr(model, "line", 1)
     for register, cycles in loads.items() if isinstance(loads, dict) else ():
         if register in VECTOR_REGISTERS and isinstance(cycles, int | float) and 0 < cycles <= VECTOR_LOAD:

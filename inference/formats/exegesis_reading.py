@@ -25,7 +25,7 @@ from inference.formats.document import (
     partial_document,
     with_second_values,
 )
-from inference.formats.doubts import Doubts
+from inference.formats.doubts import DoubtList
 from inference.formats.exegesis import LATENCY, MODES, THROUGHPUT, UOPS
 from inference.formats.problems import Problems, excerpt
 from inference.formats.source import Signature, Source
@@ -124,7 +124,7 @@ def read_exegesis_latency(source: Source) -> Document:
     if benchmarks is None:
         return Document(facts=facts)
     entries: dict[str, LatencyEntry] = {}
-    doubts = Doubts()
+    doubts = DoubtList()
     dropped = benchmarks.dropped
     for snippet in benchmarks.snippets:
         text = snippet.instructions[0].scheme.text

@@ -36,7 +36,7 @@ _COUNTS = {"CL": "cl", "r1": "1", "m1": "1"}
 
 
 class _UnreadableError(ValueError):
-    """What a block lacks."""
+    """A block that says too little to be read. The message names what it lacks."""
 
 
 def read_gematria(content: bytes, problems: Problems) -> BlockEntries:

@@ -34,6 +34,11 @@ CLUES: Mapping[str, str] = {
     BLOCKS: "bb hex block bytes code cycles throughput weight origin machine",
     "blocks of gematria (text protobuf)": "basic_blocks basic_block inverse_throughputs mnemonic",
     "predictions of llvm-mca (JSON)": "CodeRegions SummaryView TargetInfo TotalCycles Iterations",
+    "dump of InstLatX64 (text)": "CPUID InstLatX64 Latency ns clk throughput AIDA64",
+    "table of Agner Fog (CSV)": "Instruction Operands Ops Latency Reciprocal throughput Pipe",
+    "table of insn_bench_aarch64 (Markdown)": "Instruction Latency Throughput cycles insn_bench aarch64",
+    "output of nanoBench": "Instructions retired Core cycles Reference UOPS_ISSUED CORE_CYCLES",
+    "benchmarks of uarch-bench": "Benchmark Cycles Nanos uarch-bench Default",
     "core model (JSON)": "pmweb-core-model mapping latencies memory front_end scheduler",
     "directory of AnICA (campaign_config.json, discoveries/ …)": "abs_insns abs_aliasing predictors "
     "abstraction_config interestingness_metric trace",
@@ -99,9 +104,12 @@ def _json(data: object) -> str:
 
 
 def _keys(names: list[str]) -> str:
-    shown = ", ".join(excerpt(name)[1:-1] for name in names[:_LISTED])
+    return f"the key{'s' * (len(names) != 1)} {_listed(names)}" if names else "no key"
+
+
+def _listed(names: list[str]) -> str:
     more = ", …" if len(names) > _LISTED else ""
-    return f"the key{'s' * (len(names) != 1)} {shown}{more}" if names else "no key"
+    return ", ".join(excerpt(name.strip())[1:-1] for name in names[:_LISTED]) + more
 
 
 def _table(lines: list[str]) -> str:
@@ -113,9 +121,7 @@ def _table(lines: list[str]) -> str:
         except csv.Error:
             continue
         if len(records) > 1 and len(records[0]) > 1 and len({len(record) for record in records[:-1]}) == 1:
-            shown = ", ".join(excerpt(cell.strip())[1:-1] for cell in records[0][:_LISTED])
-            more = ", …" if len(records[0]) > _LISTED else ""
-            return f"a table of {len(records[0])} columns separated by {name}: {shown}{more}"
+            return f"a table of {len(records[0])} columns separated by {name}: {_listed(records[0])}"
     return ""
 
 

@@ -25,7 +25,7 @@ from inference.formats.document import (
     partial_document,
     with_second_values,
 )
-from inference.formats.doubts import Doubts, difference
+from inference.formats.doubts import DoubtList, difference
 from inference.formats.json_fields import printable_text
 from inference.formats.problems import FilePlace, excerpt
 from inference.formats.source import Signature, Source
@@ -87,7 +87,7 @@ def read_winic_latency(source: Source) -> Document:
     """Read the latencies between operands that the instruction's scheme has."""
     dropped: dict[str, str] = {}
     latencies: dict[str, LatencyEntry] = {}
-    doubts = Doubts()
+    doubts = DoubtList()
     facts = facts_of_part(source, _PARTS)
     for entry in _entries(source, dropped, facts):
         pairs, row = tuple(_pairs(entry)), entry.place.row or 0

@@ -264,7 +264,7 @@ class LlvmSide(Protocol):
 
     @property
     def simulated(self) -> Sequence[str]:
-        """Processors of which llvm-mca has models, as examples."""
+        """Processors of which llvm-mca has models, as examples; the first one where none is chosen."""
 
     @property
     def probe(self) -> str:

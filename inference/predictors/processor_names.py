@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from inference.core.errors import InvalidInputError
 from inference.isa.microarchitecture import NO_NAMES, TOOL_NAMES
+from inference.isa.targets import target_of
 
 UICA_NAMES = {
     "sandybridge": "SNB",
@@ -60,6 +61,15 @@ def names_of_processor(kind: str, processor: str) -> tuple[str, ...]:
     else:
         known = (UICA_NAMES.get(names.llvm, ""),)
     return tuple(filter(None, known))
+
+
+def usual_processor(isa: str) -> str:
+    """The core that tools predict for where none is chosen and theirs is of another instruction set; "" for
+    sets without.
+    """
+    side = target_of(isa).tools
+    name = "" if side is None else side.simulated[0]
+    return next((core for core, names in TOOL_NAMES.items() if names.llvm == name), "")
 
 
 def names_of_older(kind: str, processor: str) -> tuple[str, ...]:

@@ -14,7 +14,12 @@ from inference.predictors.llvm.model import LlvmModel
 from inference.predictors.llvm.releases import list_releases
 from inference.predictors.llvm.text import texts_of
 from inference.predictors.osaca.predictor import Osaca, OsacaSettings
-from inference.predictors.processor_names import PROCESSORS, names_of_processor, processors_named
+from inference.predictors.processor_names import (
+    PROCESSORS,
+    names_of_processor,
+    processors_named,
+    usual_processor,
+)
 from inference.predictors.protocol import Failure, PredictorError
 
 RELEASES = [release for release in list_releases() if release.mc]
@@ -78,3 +83,9 @@ def test_arm_cores_have_names_in_tools() -> None:
     assert names_of_processor("osaca", "Neoverse V2") == ("V2",)
     assert processors_named("llvm-mca", "cortex-a72") == ("Cortex-A72",)
     assert {"Cortex-A55", "Apple M4", "Haswell"} <= set(PROCESSORS)
+
+
+def test_a_tool_predicts_for_a_usual_core_of_an_instruction_set() -> None:
+    assert usual_processor(AARCH64) == "Neoverse N1"
+    assert usual_processor(DEFAULT) == "Haswell"
+    assert usual_processor("a set from a file") == ""

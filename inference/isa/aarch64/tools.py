@@ -39,7 +39,7 @@ osaca = "aarch64"
 every_feature = "+all,+v8.6a,+crypto,+crc,+fullfp16,+fp16fml"
 """Releases before 16 ignore `+all`."""
 
-simulated = ("cortex-a57", "neoverse-n1", "apple-m1")
+simulated = ("neoverse-n1", "cortex-a57", "apple-m1")
 probe = "add x0, x1, x2"  # the model of oryon-1 lacks `nop`
 comment = "//"
 prefixes: frozenset[str] = frozenset()

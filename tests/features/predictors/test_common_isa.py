@@ -37,6 +37,7 @@ def test_it_is_the_first_that_all_answer_for(monkeypatch: pytest.MonkeyPatch) ->
 def test_predictors_without_one_in_common_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     ours = predictor(monkeypatch, "ours", DEFAULT)
     alone = predictor(monkeypatch, "toys", TOY.name)
-    words = f"predictors must all answer for one of {DEFAULT}, {AARCH64}, {TOY.name}: a ours answers for {DEFAULT}"
+    isas = f"{DEFAULT}, {AARCH64}, {TOY.name}"
+    words = f"predictors must all answer for one of {isas}: a ours answers for {DEFAULT}"
     with pytest.raises(ConfigError, match=words):
         common_isa([ours, alone])

@@ -29,6 +29,7 @@ from inference.predictors.processor_names import (
     names_of_processor,
     processor_option,
     processors_named,
+    usual_processor,
 )
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import ConfigError
@@ -361,13 +362,24 @@ def row_on_processor(text: str, processor: str, *, may_choose: bool = False) -> 
     return row if names_processor(text) else on_processor(row, processor)
 
 
-def available_on(rows: Iterable[Predictor], processor: str) -> tuple[list[Predictor], list[str]]:
-    """The predictors for a processor, each once, and why each of the others is unavailable for it."""
+def available_on(
+    rows: Iterable[Predictor], processor: str, isa: str = ""
+) -> tuple[list[Predictor], list[str]]:
+    """The predictors for a processor, each once, and why each of the others is unavailable for it.
+
+    `isa`: they answer for blocks of this instruction set; without a processor, tools that are set up for one
+    of another set predict for `usual_processor`. "" for any set.
+    """
     available: dict[Predictor, None] = {}
     left_out = []
     for row in rows:
         try:
-            available[on_processor(row, processor)] = None
+            chosen = on_processor(row, processor)
+            if isa and not processor and isa not in isas_of_row(chosen):
+                chosen = on_processor(row, usual_processor(isa))
+            if isa and isa not in (isas := isas_of_row(chosen)):
+                raise PredictorError(f"{chosen.name} answers for blocks of {', '.join(isas)}, not of {isa}")
+            available[chosen] = None
         except PredictorError as error:
             left_out.append(str(error))
     return list(available), left_out

@@ -20,7 +20,7 @@ from typing import Any, cast, get_args
 
 from inference.agent.reading import read_json
 from inference.isa.code.control_flow import Flow
-from inference.isa.encodings import Encoding, field_of_text, word_of_text
+from inference.isa.encodings import WordEncoding, field_of_text, word_of_text
 from inference.isa.scheme import Access, Operand, OperandKind, Scheme, memory_use
 
 FORMAT = "pmweb-instruction-set"
@@ -87,7 +87,7 @@ class InstructionSet:
     schemes: tuple[Scheme, ...]
     forms: Mapping[str, OperandForm]
     further: tuple[FurtherForm, ...] = ()
-    encodings: Mapping[str, Encoding] = field(default_factory=dict)
+    encodings: Mapping[str, WordEncoding] = field(default_factory=dict)
 
 
 def read_instruction_set(content: bytes) -> InstructionSet:
@@ -121,7 +121,7 @@ def read_instruction_set(content: bytes) -> InstructionSet:
     if not 1 <= len(rows) + len(further_rows) <= MAX_SCHEMES or not rows:
         raise InstructionSetError(f"schemes: 1 to {MAX_SCHEMES:,} are possible, not {len(rows):,}")
     schemes: dict[str, Scheme] = {}
-    encodings: dict[str, Encoding] = {}
+    encodings: dict[str, WordEncoding] = {}
     instances: dict[str, str] = {}
     for number, row in enumerate([*rows, *further_rows], 1):
         fields = _Fields(f"scheme {number}" if number <= len(rows) else f"form {number - len(rows)}", row)
@@ -136,12 +136,12 @@ def read_instruction_set(content: bytes) -> InstructionSet:
         instances[scheme.text] = instance_of
         if word is not None:
             encodings[scheme.text] = word
-    own, others = list(schemes.values())[: len(rows)], list(schemes.values())[len(rows) :]
-    further = tuple(FurtherForm(form, instances[form.text]) for form in others)
+    own, further_forms = list(schemes.values())[: len(rows)], list(schemes.values())[len(rows) :]
+    further = tuple(FurtherForm(form, instances[form.text]) for form in further_forms)
     return InstructionSet(name, source, tuple(own), forms, further, encodings)
 
 
-def _encoding(row: _Fields) -> Encoding | None:
+def _encoding(row: _Fields) -> WordEncoding | None:
     """The encoding of a form; None where the document has none."""
     match, mask = row.text("match", limit=8), row.text("mask", limit=8)
     texts, flow = row.texts("fields"), row.text("flow", limit=10) or "next"
@@ -151,7 +151,7 @@ def _encoding(row: _Fields) -> Encoding | None:
         return None
     try:
         fields = tuple(map(field_of_text, texts))
-        return Encoding(word_of_text(match), word_of_text(mask), fields, cast(Flow, flow))
+        return WordEncoding(word_of_text(match), word_of_text(mask), fields, cast(Flow, flow))
     except ValueError as error:
         raise InstructionSetError(f"{row.where}: {error}") from None
 

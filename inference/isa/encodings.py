@@ -45,7 +45,7 @@ class Field(NamedTuple):
         return word
 
 
-class Encoding(NamedTuple):
+class WordEncoding(NamedTuple):
     """A word has the form if `word & mask == match` and its fields have values.
 
     Several fields of one place must have the same value.
@@ -86,5 +86,5 @@ def field_of_text(text: str) -> Field:
 
 
 def text_of_field(field: Field) -> str:
-    """The inverse of `field_of_text`."""
+    """A field as in a document, `2 offset: signed 7 8 @ 15:7`."""
     return f"{field.place}: {field.codec} @ {' '.join(f'{low}:{width}' for low, width in field.pieces)}"

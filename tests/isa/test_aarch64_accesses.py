@@ -37,7 +37,7 @@ from inference.isa.words.instruction import (
     OperandValue,
     RegisterPart,
 )
-from inference.isa.words.table import Form
+from inference.isa.words.table import WordForm
 from tests.isa.aarch64_experiment import Case, Observed, observe
 from tests.isa.aarch64_program import machine_code, needs_llvm_mc, needs_qemu
 
@@ -84,7 +84,7 @@ def near(value: OperandValue) -> OperandValue:
     return value
 
 
-def drawn(form: Form, dice: Random) -> DecodedInstruction | None:
+def drawn(form: WordForm, dice: Random) -> DecodedInstruction | None:
     """A random instruction of a form that can be executed; None without one."""
     free = ~form.encoding.mask & 0xFFFF_FFFF
     for _ in range(WORDS):

@@ -20,7 +20,7 @@ from inference.isa.aarch64.printing import SYNTAXES, text_of
 from inference.isa.aarch64.statements import read_instruction
 from inference.isa.aarch64.templates import templates
 from inference.isa.code.block import BlockError
-from inference.isa.words.instruction import ImmediateOperand, InMemory, RegisterPart
+from inference.isa.words.instruction import InMemory, NamedImmediate, RegisterPart
 from tests.isa.aarch64_program import needs_llvm_mc
 
 SCHEMES = instruction_set().schemes
@@ -178,7 +178,7 @@ def test_operands_are_what_is_encoded():
     assert decode(0xF8408C41).operands[1] == InMemory(2, displacement=8, bits=64, moves="pre")
     assert decode(0x910043E0).operands[1] == RegisterPart("general", 31, 64)
     assert decode(0xAA1F03E0).operands[1].bank == "zero"  # type: ignore[union-attr]
-    assert decode(0x8B020C20).operands[3] == ImmediateOperand("lsl", 3)
+    assert decode(0x8B020C20).operands[3] == NamedImmediate("lsl", 3)
     assert decode(0x54FFFFA1).distance == -12
     assert decode(0x4C9F7000).operands[0] == RegisterPart("vector", 0, 128, 1)
 

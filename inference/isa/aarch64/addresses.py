@@ -29,8 +29,8 @@ from inference.isa.words.instruction import (
     STACK_POINTER,
     VECTOR,
     DecodedInstruction,
-    ImmediateOperand,
     InMemory,
+    NamedImmediate,
     OperandValue,
     RegisterPart,
 )
@@ -171,7 +171,7 @@ class _BlockInterpreter(SymbolicState):
             return None
         sources: list[Value] = []
         for operand, value in _explicit(decoded)[1:]:
-            if isinstance(value, ImmediateOperand) and sources:
+            if isinstance(value, NamedImmediate) and sources:
                 sources[-1] = self._modified(sources[-1], value, target.bits)
             elif isinstance(value, RegisterPart) and "R" in operand:
                 sources.append(self._part_value(value, value.bits))
@@ -181,7 +181,7 @@ class _BlockInterpreter(SymbolicState):
                 return None
         return compute(target.bits, sources)
 
-    def _modified(self, value: Value, modifier: ImmediateOperand, bits: int) -> Value:
+    def _modified(self, value: Value, modifier: NamedImmediate, bits: int) -> Value:
         """A source that is shifted or extended by its instruction."""
         count = Value(int(modifier.value))
         if modifier.word in _EXTENSIONS:

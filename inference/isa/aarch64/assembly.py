@@ -54,7 +54,7 @@ MARKERS = RegionMarkers(
 
 
 @dataclass
-class TextState:
+class AssemblyState:
     """The effects of directives on all following text, in other paragraphs too."""
 
     sections: Sections = field(default_factory=Sections)
@@ -79,9 +79,9 @@ class _Statement:
     latency: float | None
 
 
-def program_of_lines(lines: list[str], first: int, *, state: TextState | None = None) -> AssemblyProgram:
+def program_of_lines(lines: list[str], first: int, *, state: AssemblyState | None = None) -> AssemblyProgram:
     """The program of lines with numbers from `first`. Raises `BlockError` with the place."""
-    state = state or TextState()
+    state = state or AssemblyState()
     state.sections.begin_paragraph()
     state.latencies.notes.clear()
     reader = _TextReader(state)
@@ -102,7 +102,7 @@ def program_of_lines(lines: list[str], first: int, *, state: TextState | None = 
 class _TextReader:
     """Reads the lines once, in order."""
 
-    def __init__(self, state: TextState) -> None:
+    def __init__(self, state: AssemblyState) -> None:
         self.statements: list[_Statement] = []
         self.skipped: Counter[str] = Counter()
         self.remarks: list[int] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from inference.isa.aarch64.assembly import TextState, program_of_lines
+from inference.isa.aarch64.assembly import AssemblyState, program_of_lines
 from inference.isa.aarch64.blocks import (
     ASSEMBLY,
     GENERAL,
@@ -48,7 +48,7 @@ __all__ = [
 
 def paragraph_reader(is_foreign: Callable[[str], bool]) -> Callable[[list[str], int], AssemblyProgram]:
     """A function that reads the paragraphs of one text in order: (lines, number of the first line)."""
-    state = TextState()
+    state = AssemblyState()
 
     def program_of(lines: list[str], first: int) -> AssemblyProgram:
         listed = listed_program(list(enumerate(lines, start=first)), is_foreign)

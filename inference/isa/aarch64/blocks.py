@@ -107,8 +107,8 @@ def block_of_bytes(code: bytes) -> Block:
 def body_of(code: bytes) -> bytes:
     """Machine code without the jump that closes a loop; other code, and undecodable bytes, unchanged."""
     *_, last = [None, *steps_of_region(code, 0)]
-    is_whole = last is not None and len(code) % WORD_BYTES == 0 and _is_closing(last)
-    return code[:-WORD_BYTES] if is_whole else code
+    is_loop = last is not None and len(code) % WORD_BYTES == 0 and _is_closing(last)
+    return code[:-WORD_BYTES] if is_loop else code
 
 
 def mnemonics_of(code: bytes) -> tuple[str, ...]:

@@ -32,11 +32,11 @@ def _masks(width: int) -> tuple[Mapping[int, int], Mapping[int, int]]:
     for field in range(1 << (13 if width == 64 else 11)):
         n, rotation, run = field >> 12, field >> 6 & 63, field & 63
         size = 1 << ((n << 6 | ~run & 63).bit_length() - 1) if n or run != 63 else 0
-        ones = (run & (size - 1)) + 1
-        if size < 2 or ones == size:
+        length = (run & (size - 1)) + 1
+        if size < 2 or length == size:
             continue
         rotation &= size - 1
-        element = (1 << ones) - 1
+        element = (1 << length) - 1
         element = (element >> rotation | element << (size - rotation)) & ((1 << size) - 1)
         constants[field] = sum(element << at for at in range(0, width, size))
     fields: dict[int, int] = {}

@@ -15,8 +15,8 @@ from inference.isa.words.instruction import (
     VECTOR,
     ZERO,
     DecodedInstruction,
-    ImmediateOperand,
     InMemory,
+    NamedImmediate,
     OperandValue,
     RegisterPart,
 )
@@ -24,7 +24,7 @@ from inference.isa.words.instruction import (
 Syntax = Literal["gnu", "apple", "armasm"]
 SYNTAXES: tuple[Syntax, ...] = ("gnu", "apple", "armasm")
 
-_ARRANGED = re.compile(r"VEC(?:x(\d)(e)?)?\[(\d*)([BHSDQ])?(\d*)(?:,\d+)?\]|ELEM\[(\w+),\d+(?:,low)?\]")
+_ARRANGED = re.compile(r"VEC(?:x(\d)(e)?)?\[(\d*+)([BHSDQ])?(?:,\d+)?\]|ELEM\[(\w+),\d+(?:,low)?\]")
 _LETTERS = {8: "b", 16: "h", 32: "s", 64: "d", 128: "q"}
 
 
@@ -67,7 +67,7 @@ def _operand_text(name: str, operand: OperandValue) -> str:
         return writer(operand) if writer else register_text(operand)
     if isinstance(operand, InMemory):
         return _address_text(operand)
-    if isinstance(operand, ImmediateOperand):
+    if isinstance(operand, NamedImmediate):
         return _named_text(name, operand)
     if operand is None:
         return f"#{name}" if name[0].isdigit() else name
@@ -84,7 +84,7 @@ _NUMBERS: dict[str, Callable[[int], str]] = {
 }
 
 
-def _named_text(name: str, operand: ImmediateOperand) -> str:
+def _named_text(name: str, operand: NamedImmediate) -> str:
     if name == "COND":
         return CONDITIONS[int(operand.value)]
     if not operand.word:
@@ -124,8 +124,8 @@ def _vector_writer(name: str) -> Callable[[RegisterPart], str] | None:
     match = _ARRANGED.fullmatch(name)
     if match is None:
         return None
-    if match[6]:
-        letter = _LETTERS[int(match[6])] if match[6].isdigit() else match[6].lower()
+    if match[5]:
+        letter = _LETTERS[int(match[5])] if match[5].isdigit() else match[5].lower()
         return lambda part: f"v{part.number}.{letter}[{part.element}]"
     if match[2]:
         return lambda part: f"{_listed(part, _LETTERS[int(match[3])])}[{part.element}]"

@@ -77,16 +77,16 @@ def _arithmetic(mnemonic: str, operands: Sequence[Written]) -> Iterator[Rewritte
 
 def _beside_stack_pointer(mnemonic: str, operands: Sequence[Written]) -> Iterator[Rewritten]:
     """Registers and shifts where only an extended register is possible."""
-    *others, last = operands
+    *before, last = operands
     amount = 0
-    if isinstance(last, WrittenShift) and last.word == "lsl" and others:
-        *others, register = others
+    if isinstance(last, WrittenShift) and last.word == "lsl" and before:
+        *before, register = before
         amount = last.amount or 0
     else:
         register = last
     if isinstance(register, RegisterPart) and register.bank != VECTOR:
         extension = WrittenShift("uxtw" if register.bits == 32 else "uxtx", amount)
-        yield Rewritten(mnemonic, [*others, register, extension])
+        yield Rewritten(mnemonic, [*before, register, extension])
 
 
 def _general(mnemonic: str, operands: Sequence[Written]) -> Iterator[Rewritten]:

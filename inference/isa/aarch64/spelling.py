@@ -9,7 +9,7 @@ from inference.isa.words.instruction import (
     GENERAL,
     STACK_POINTER,
     ZERO,
-    ImmediateOperand,
+    NamedImmediate,
     OperandValue,
     RegisterPart,
 )
@@ -81,7 +81,7 @@ def _element_move(form: Scheme, names: list[str], operands: Sequence[OperandValu
 
 def _wide_move(form: Scheme, names: list[str], operands: Sequence[OperandValue]) -> Spelled | None:
     """`movz` and `movn` as `mov` of the constant, signed."""
-    shift = operands[2].value if len(operands) > 2 and isinstance(operands[2], ImmediateOperand) else 0
+    shift = operands[2].value if len(operands) > 2 and isinstance(operands[2], NamedImmediate) else 0
     number, width = operands[1], form.operands[0].width
     if not isinstance(number, int) or (number == 0 and shift):
         return None
@@ -142,13 +142,13 @@ def _barrier(form: Scheme, names: list[str], operands: Sequence[OperandValue]) -
 def _with_stack_pointer(form: Scheme, names: list[str], operands: Sequence[OperandValue]) -> Spelled | None:
     """An extension by no bits beside the stack pointer is a shift, or left out."""
     last = operands[-1]
-    if not isinstance(last, ImmediateOperand) or last.word != _EXTENSIONS[form.operands[0].width]:
+    if not isinstance(last, NamedImmediate) or last.word != _EXTENSIONS[form.operands[0].width]:
         return None
     if not any(map(_is_stack, operands[:2])):
         return None
     if not last.value:
         return form.mnemonic, names[:-1], operands[:-1]
-    return form.mnemonic, names, [*operands[:-1], ImmediateOperand("lsl", last.value)]
+    return form.mnemonic, names, [*operands[:-1], NamedImmediate("lsl", last.value)]
 
 
 _EXTENSIONS = {32: "uxtw", 64: "uxtx"}

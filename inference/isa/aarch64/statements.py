@@ -26,12 +26,12 @@ from inference.isa.scheme import Operand
 from inference.isa.words.instruction import (
     GENERAL,
     VECTOR,
-    ImmediateOperand,
     InMemory,
+    NamedImmediate,
     OperandValue,
     RegisterPart,
 )
-from inference.isa.words.table import Form
+from inference.isa.words.table import WordForm
 
 MAX_INSTRUCTION_LENGTH = 300  # characters
 
@@ -56,7 +56,7 @@ class ReadInstruction(NamedTuple):
         symbols: Names that are taken for 0.
     """
 
-    form: Form
+    form: WordForm
     operands: tuple[OperandValue, ...]
     target: str = ""
     symbols: tuple[str, ...] = ()
@@ -112,9 +112,9 @@ def _mnemonic(word: str) -> tuple[str, str]:
 
 
 @cache
-def _forms() -> Mapping[str, Sequence[Form]]:
+def _forms() -> Mapping[str, Sequence[WordForm]]:
     """{mnemonic: its forms, the most special ones first}."""
-    forms: dict[str, list[Form]] = {}
+    forms: dict[str, list[WordForm]] = {}
     for form in table().forms:
         forms.setdefault(form.form.mnemonic, []).append(form)
     return forms
@@ -122,13 +122,13 @@ def _forms() -> Mapping[str, Sequence[Form]]:
 
 def _candidates(mnemonic: str, written: tuple[Written, ...]) -> Iterator[Rewritten]:
     """The instruction in the spellings of forms, the usual one first."""
-    others = respelled(mnemonic, written)
-    yield from (other for other in others if other.first)
+    spellings = respelled(mnemonic, written)
+    yield from (spelling for spelling in spellings if spelling.first)
     yield Rewritten(mnemonic, written)
-    yield from (other for other in others if not other.first)
+    yield from (spelling for spelling in spellings if not spelling.first)
 
 
-def _matched(form: Form, written: Sequence[Written], arrangement: str) -> ReadInstruction | None:
+def _matched(form: WordForm, written: Sequence[Written], arrangement: str) -> ReadInstruction | None:
     explicit = [operand for operand in form.form.operands if not operand.implicit]
     if len(explicit) != len(written):
         return None
@@ -218,12 +218,12 @@ def _immediate(operand: Operand, form: OperandForm, written: Written, symbols: l
     if named := _NAMED.fullmatch(name):
         if not isinstance(written, WrittenShift) or written.word != named[1]:
             raise _NoMatchError
-        return ImmediateOperand(written.word, written.amount or 0)
+        return NamedImmediate(written.word, written.amount or 0)
     if name in _NAMES_OF_NUMBERS:
         number = _NAMES_OF_NUMBERS[name](written.name) if isinstance(written, WrittenSymbol) else None
         if number is None:
             raise _NoMatchError
-        return ImmediateOperand("", number) if name == "COND" else number
+        return NamedImmediate("", number) if name == "COND" else number
     if isinstance(written, WrittenSymbol) and written.name.lower() in _OPERATIONS:
         return _OPERATIONS[written.name.lower()]
     if isinstance(written, WrittenSymbol) and written.name.lower() == name:
@@ -233,7 +233,7 @@ def _immediate(operand: Operand, form: OperandForm, written: Written, symbols: l
             raise _NoMatchError
         if name != "IMM[float]" and float(written) != float(name):
             raise _NoMatchError
-        return ImmediateOperand("", float(written)) if name == "IMM[float]" else None
+        return NamedImmediate("", float(written)) if name == "IMM[float]" else None
     if isinstance(written, WrittenSymbol) and name not in _RELOCATED:
         raise _NoMatchError
     value = _number(written, symbols)
@@ -262,6 +262,6 @@ def _number(written: Written, symbols: list[str]) -> int:
 
 def _mismatch(mnemonic: str, operands: str) -> str:
     texts = [form.form.text for form in _forms().get(mnemonic, ()) if form.scheme]
-    shown = "; ".join(sorted(texts, key=len)[:3])
-    known = f": there is {shown}{' …' if len(texts) > 3 else ''}" if texts else ""
+    examples = "; ".join(sorted(texts, key=len)[:3])
+    known = f": there is {examples}{' …' if len(texts) > 3 else ''}" if texts else ""
     return f"no {mnemonic} here has the operands {operands[:60]!r}{known}"

@@ -202,8 +202,8 @@ def _wide(bits: int, first: int) -> Callable[[], _Samples]:
 def _constants(width: int, first: int) -> Callable[[], _Samples]:
     codec = mask(width)
     values = (codec.decode(field) for field in range(1 << codec.bits))
-    drawn = [value for value in values if value is not None and not _is_wide(value, width)][::7]
-    return _numbered([first, *drawn], [f"mask {width}"])
+    constants = [value for value in values if value is not None and not _is_wide(value, width)][::7]
+    return _numbered([first, *constants], [f"mask {width}"])
 
 
 def _is_wide(value: int, width: int) -> bool:

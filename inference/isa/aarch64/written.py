@@ -10,13 +10,13 @@ from inference.isa.aarch64.codecs import CONDITIONS
 from inference.isa.code.block import BlockError
 from inference.isa.words.instruction import GENERAL, STACK_POINTER, VECTOR, ZERO, RegisterPart
 
-_SHIFT = re.compile(r"(lsl|lsr|asr|ror|msl|[su]xt[bhwx])(?:\s*#?\s*(0x[0-9a-f]+|\d+))?")
+_SHIFT = re.compile(r"(lsl|lsr|asr|ror|msl|[su]xt[bhwx])(?:\s*+#?\s*+(0x[0-9a-f]+|\d+))?")
 _GENERAL = re.compile(r"([xw])([12]?\d|30)")
 _SCALAR = re.compile(r"([bhsdq])([12]?\d|3[01])")
 _VECTOR = re.compile(r"v([12]?\d|3[01])(?:\.(\d*[bhsdq]))?(?:\[(\d+)\])?")
 _LIST = re.compile(r"\{(.+)\}(?:\[(\d+)\])?")
 _RANGE = re.compile(r"(v\d+(?:\.\w+)?)\s*-\s*(v\d+(?:\.\w+)?)")
-_SVE = re.compile(r"[zp]\d+(?:\.[bhsdq]|/[mz])?|za\d*.*")
+_SVE = re.compile(r"[zp]\d+(?:\.[bhsdq]|/[mz])?|za(?:\d.*)?")
 _NAMED = {"sp": (GENERAL, 64), "wsp": (GENERAL, 32), "xzr": (ZERO, 64), "wzr": (ZERO, 32)}
 _ALIASES = {"fp": "x29", "lr": "x30", "ip0": "x16", "ip1": "x17"}
 _BITS = {"b": 8, "h": 16, "s": 32, "d": 64, "q": 128}
@@ -136,7 +136,7 @@ def _register(text: str) -> RegisterPart | WrittenVector | None:
 
 
 def _list(text: str, element: str | None) -> WrittenVector:
-    """`v0.4s, v1.4s` or `v0.4s-v3.4s`."""
+    """The vectors within braces: all of them, or the first and the last, `v0.4s-v3.4s`."""
     names = [part.strip() for part in text.split(",")]
     if span := _RANGE.fullmatch(text.strip()):
         first, last = (_register(name.strip()) for name in span.groups())

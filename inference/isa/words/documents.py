@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from inference.isa.encodings import Encoding, text_of_field
+from inference.isa.encodings import WordEncoding, text_of_field
 
 _VERSION = 2  # the first one with encodings
 _ENCODED = ("match", "mask", "fields")
@@ -30,7 +30,7 @@ class LearntDocument(NamedTuple):
     failures: Mapping[str, str]
 
 
-def with_encodings(content: bytes, encodings: Mapping[str, Encoding]) -> bytes:
+def with_encodings(content: bytes, encodings: Mapping[str, WordEncoding]) -> bytes:
     """The document with these encodings of its schemes and forms, by text, in place of those it has."""
     document: dict[str, Any] = json.loads(content)
     document["version"] = _VERSION

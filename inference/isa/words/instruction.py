@@ -59,7 +59,7 @@ class InMemory:
     page: bool = False
 
 
-class ImmediateOperand(NamedTuple):
+class NamedImmediate(NamedTuple):
     """An immediate that is no plain number: a shift, an extension, a condition, a name.
 
     Attributes:
@@ -71,7 +71,7 @@ class ImmediateOperand(NamedTuple):
     value: float = 0
 
 
-OperandValue = RegisterPart | InMemory | ImmediateOperand | int | None
+OperandValue = RegisterPart | InMemory | NamedImmediate | int | None
 """None: the operand is fixed by the scheme, such as `#0`."""
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from inference.isa.encodings import WORD_BITS, Encoding, Field
+from inference.isa.encodings import WORD_BITS, Field, WordEncoding
 from inference.isa.words.codecs import CodecMaker, codec_of
 
 Assemble = Callable[[Sequence[str]], Sequence[int | None]]
@@ -57,7 +57,7 @@ class Template:
 class Learnt:
     """`failures`: {form: why it has no encoding}; `checked`: combinations that the encodings reproduce."""
 
-    encodings: Mapping[str, Encoding]
+    encodings: Mapping[str, WordEncoding]
     failures: Mapping[str, str]
     checked: int
 
@@ -92,7 +92,7 @@ def learn(templates: Mapping[str, Template], assemble: Assemble, codecs: Mapping
             if bits & field.bits:
                 failures[name] = f"operand {field.place} has bits of another one"
             bits |= field.bits
-        encodings[name] = Encoding(base & ~bits & _ALL_BITS, ~bits & _ALL_BITS, tuple(fields))
+        encodings[name] = WordEncoding(base & ~bits & _ALL_BITS, ~bits & _ALL_BITS, tuple(fields))
     encodings = {name: encoding for name, encoding in encodings.items() if name not in failures}
     checked = _check(templates, encodings, failures, assemble, codecs)
     return Learnt({name: encodings[name] for name in encodings if name not in failures}, failures, checked)
@@ -126,7 +126,7 @@ def _pieces(place: str, codec: str, bits: int, points: Sequence[tuple[int, int]]
         if column not in sources:
             return None
         positions[sources[column]].append(position)
-    copies = {len(found) for found in positions.values()}
+    copies = {len(places) for places in positions.values()}
     if len(copies) != 1 or copies == {0}:
         return None
     return [
@@ -151,7 +151,7 @@ def _runs(positions: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 def _check(
     templates: Mapping[str, Template],
-    encodings: Mapping[str, Encoding],
+    encodings: Mapping[str, WordEncoding],
     failures: dict[str, str],
     assemble: Assemble,
     codecs: Mapping[str, CodecMaker],
@@ -180,7 +180,7 @@ def _check(
 
 
 def encoded(
-    encoding: Encoding, values: Mapping[str, Hashable], codecs: Mapping[str, CodecMaker]
+    encoding: WordEncoding, values: Mapping[str, Hashable], codecs: Mapping[str, CodecMaker]
 ) -> int | None:
     """The word for values by place; None where a codec has no field for its value."""
     word = encoding.match

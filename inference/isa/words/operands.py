@@ -15,8 +15,8 @@ from inference.isa.words.instruction import (
     STACK_POINTER,
     VECTOR,
     ZERO,
-    ImmediateOperand,
     InMemory,
+    NamedImmediate,
     OperandValue,
     RegisterPart,
 )
@@ -110,7 +110,7 @@ def _number(field: tuple[Field, Codec]) -> OperandCoder:
         value = codec.decode(extract(word))
         if value is None:
             raise NoOperandError
-        return ImmediateOperand("", value) if isinstance(value, float) else value
+        return NamedImmediate("", value) if isinstance(value, float) else value
 
     return OperandCoder(decode, lambda operand: {"": getattr(operand, "value", operand)})
 
@@ -119,7 +119,7 @@ def _named_number(word_text: str, field: tuple[Field, Codec]) -> OperandCoder:
     extract, codec = extractor(field[0]), field[1]
 
     def decode(word: int) -> OperandValue:
-        return ImmediateOperand(word_text, _value(codec, extract(word)))
+        return NamedImmediate(word_text, _value(codec, extract(word)))
 
     return OperandCoder(decode, lambda operand: {"": getattr(operand, "value", None)})
 
@@ -127,7 +127,7 @@ def _named_number(word_text: str, field: tuple[Field, Codec]) -> OperandCoder:
 def _named(word_text: str, amount: int, fields: Fields) -> OperandCoder:
     if fields:
         return _named_number(word_text, fields[""])
-    fixed = ImmediateOperand(word_text, amount)
+    fixed = NamedImmediate(word_text, amount)
 
     def encode(operand: OperandValue) -> Values:
         if operand != fixed:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from inference.isa.document import InstructionSet
-from inference.isa.encodings import Encoding, Field
+from inference.isa.encodings import Field, WordEncoding
 from inference.isa.scheme import Scheme
 from inference.isa.words.codecs import Codec, CodecMaker, codec_of
 from inference.isa.words.instruction import OperandValue
@@ -21,7 +21,7 @@ _COUNTED = 13
 
 
 @dataclass(frozen=True, eq=False)
-class Form:
+class WordForm:
     """An instruction of the document with what decodes and encodes it.
 
     Attributes:
@@ -32,7 +32,7 @@ class Form:
 
     form: Scheme
     scheme: str
-    encoding: Encoding
+    encoding: WordEncoding
     fields: tuple[tuple[Field, Codec], ...]
     coders: tuple[OperandCoder, ...]
 
@@ -59,8 +59,8 @@ class Form:
 
     def operands(self, word: int) -> tuple[OperandValue, ...] | None:
         """The explicit operands of a word that has the form's fixed bits; None where it is another form."""
-        for one, other in self._equal:
-            if one(word) != other(word):
+        for first, second in self._equal:
+            if first(word) != second(word):
                 return None
         try:
             return tuple([coder.decode(word) for coder in self.coders])
@@ -95,21 +95,21 @@ class WordTable:
     def __init__(self, instructions: InstructionSet, codecs: Mapping[str, CodecMaker]) -> None:
         entries = [(scheme, scheme.text) for scheme in instructions.schemes]
         entries += [(further.form, further.instance_of) for further in instructions.further]
-        self.forms: list[Form] = []
+        self.forms: list[WordForm] = []
         for form, scheme in entries:
             if (encoding := instructions.encodings.get(form.text)) is not None:
                 fields = tuple((field, codec_of(field.codec, codecs)) for field in encoding.fields)
                 coders = operand_coders(form, instructions.forms, fields)
-                self.forms.append(Form(form, scheme, encoding, fields, coders))
+                self.forms.append(WordForm(form, scheme, encoding, fields, coders))
         self.forms.sort(key=lambda form: form.rank)
-        self._coarse: dict[int, tuple[Form, ...]] = {}
-        self._fine: dict[int, tuple[Form, ...]] = {}
+        self._coarse: dict[int, tuple[WordForm, ...]] = {}
+        self._fine: dict[int, tuple[WordForm, ...]] = {}
 
     @cached_property
-    def by_text(self) -> dict[str, Form]:
+    def by_text(self) -> dict[str, WordForm]:
         return {form.form.text: form for form in self.forms}
 
-    def decode(self, word: int) -> tuple[Form, tuple[OperandValue, ...]] | None:
+    def decode(self, word: int) -> tuple[WordForm, tuple[OperandValue, ...]] | None:
         """The most special form of a word, and its operands; None where it has no form."""
         key = word & (_UPPER | _LOWER)
         forms = self._fine.get(key)
@@ -122,7 +122,7 @@ class WordTable:
                     return form, operands
         return None
 
-    def _forms_of(self, word: int) -> tuple[Form, ...]:
+    def _forms_of(self, word: int) -> tuple[WordForm, ...]:
         """The forms with the word's bits in both parts."""
         upper = word & _UPPER
         if upper not in self._coarse:
@@ -130,5 +130,5 @@ class WordTable:
         return _fitting(self._coarse[upper], word, _LOWER)
 
 
-def _fitting(forms: Sequence[Form], word: int, bits: int) -> tuple[Form, ...]:
+def _fitting(forms: Sequence[WordForm], word: int, bits: int) -> tuple[WordForm, ...]:
     return tuple(form for form in forms if not (form.encoding.match ^ word) & form.encoding.mask & bits)

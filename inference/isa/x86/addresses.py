@@ -24,7 +24,7 @@ from inference.isa.addresses import (
     sum_with,
 )
 from inference.isa.x86.register_choices import RCX, RSP
-from inference.isa.x86.steps import MemoryAddress, RegisterPart, Step, step_of
+from inference.isa.x86.steps import MemoryAddress, PartialRegister, Step, step_of
 
 
 def addresses_of(
@@ -101,7 +101,7 @@ class _BlockInterpreter(SymbolicState):
         sources = [self._source(number, step, place, loaded) for place in range(len(step.operands))]
         if step.mnemonic in ("movsx", "movsxd"):
             source = step.operands[1]
-            if isinstance(source, RegisterPart | MemoryAddress):
+            if isinstance(source, PartialRegister | MemoryAddress):
                 sources[1] = sign_extended(sources[1], source.bits)
         return compute(step.bits, sources)
 
@@ -120,11 +120,11 @@ class _BlockInterpreter(SymbolicState):
         operand = step.operands[place]
         if isinstance(operand, int):
             return Value(operand & ALL_BITS)
-        if isinstance(operand, RegisterPart):
+        if isinstance(operand, PartialRegister):
             return self._part_value(self.registers[operand.family], operand)
         return loaded if loaded is not None else self.unknown(number, "operand", place)
 
-    def _part_value(self, value: Value, part: RegisterPart) -> Value:
+    def _part_value(self, value: Value, part: PartialRegister) -> Value:
         if part.bits == 64:
             return value
         if value.parts:
@@ -137,7 +137,7 @@ class _BlockInterpreter(SymbolicState):
         if isinstance(target, MemoryAddress):
             if memory is not None:
                 self.store(memory, target.bits, result)
-        elif isinstance(target, RegisterPart):
+        elif isinstance(target, PartialRegister):
             old = self.registers[target.family]
             if target.bits < 64 and (result.parts or (target.bits < 32 and old.parts)):
                 result = self.unknown("merged", target.bits, target.high, old, result)

@@ -35,7 +35,7 @@ def information(instruction: Instruction) -> InstructionInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class RegisterPart:
+class PartialRegister:
     """A general-purpose register, its lower `bits`, or with `high` bits 8 to 15."""
 
     family: int
@@ -50,8 +50,8 @@ class MemoryAddress:
     Not `is_known`: a vector of addresses, and the like.
     """
 
-    base: RegisterPart | None
-    index: RegisterPart | None
+    base: PartialRegister | None
+    index: PartialRegister | None
     scale: int
     displacement: int
     bits: int
@@ -59,11 +59,11 @@ class MemoryAddress:
     is_known: bool
 
 
-Operand = RegisterPart | MemoryAddress | int | None
+Operand = PartialRegister | MemoryAddress | int | None
 """A number is an immediate; None is any other operand."""
 
 
-_CL = RegisterPart(family=1, bits=8, high=False)  # the register that counts shifts
+_CL = PartialRegister(family=1, bits=8, high=False)  # the register that counts shifts
 _SHIFTS = frozenset(("rcl", "rcr", "rol", "ror", "sar", "shl", "shld", "shr", "shrd"))
 
 
@@ -80,8 +80,8 @@ class Step:
     mnemonic: str
     operands: tuple[Operand, ...]
     memory: MemoryAddress | None
-    reads: tuple[RegisterPart, ...]
-    writes: tuple[RegisterPart, ...]
+    reads: tuple[PartialRegister, ...]
+    writes: tuple[PartialRegister, ...]
     reads_other_registers: bool
     accesses: int
     reads_memory: bool
@@ -93,7 +93,7 @@ class Step:
     @property
     def bits(self) -> int:
         first = self.operands[0] if self.operands else None
-        return first.bits if isinstance(first, RegisterPart | MemoryAddress) else 64
+        return first.bits if isinstance(first, PartialRegister | MemoryAddress) else 64
 
     @property
     def is_shift_by_register(self) -> bool:
@@ -136,10 +136,10 @@ def step_of(code: bytes) -> Step:
 
 
 @cache
-def _part(register: RegisterValue) -> RegisterPart | None:
+def _part(register: RegisterValue) -> PartialRegister | None:
     if not RegisterExt.is_gpr(register):
         return None
-    return RegisterPart(family_of(register)[1], 8 * RegisterExt.size(register), register in _HIGH)
+    return PartialRegister(family_of(register)[1], 8 * RegisterExt.size(register), register in _HIGH)
 
 
 def _operand(instruction: Instruction, place: int) -> Operand:

@@ -12,7 +12,7 @@ from inference.isa.llvm_mc import AssemblerError
 from inference.isa.targets import targets
 from inference.isa.words.documents import LearntDocument
 
-_SHOWN = 20  # forms that are listed
+_MAX_LISTED = 20  # forms that are listed
 
 
 class Command(BaseCommand):
@@ -52,9 +52,9 @@ class Command(BaseCommand):
             f"{isa}: {learnt.forms:,} encodings learnt, {learnt.checked:,} drawn instances agree"
         )
         self.stdout.write(f"{len(learnt.changes):,} differ from the document")
-        for text in learnt.changes[:_SHOWN]:
+        for text in learnt.changes[:_MAX_LISTED]:
             self.stdout.write(f"  {text}")
-        for text, reason in list(learnt.failures.items())[:_SHOWN]:
+        for text, reason in list(learnt.failures.items())[:_MAX_LISTED]:
             self.stderr.write(f"  {text}: {reason}")
         if learnt.failures:
             raise CommandError(f"{len(learnt.failures):,} forms have no encoding")

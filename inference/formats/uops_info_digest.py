@@ -38,7 +38,9 @@ NAMES = {
     "IVB": "Ivy Bridge", "HSW": "Haswell", "BDW": "Broadwell", "SKL": "Skylake", "SKX": "Skylake-SP",
     "KBL": "Kaby Lake", "CFL": "Coffee Lake", "CNL": "Cannon Lake", "CLX": "Cascade Lake", "ICL": "Ice Lake",
     "TGL": "Tiger Lake", "RKL": "Rocket Lake", "ADL-P": "Alder Lake P", "ADL-E": "Alder Lake E",
-    "ZEN+": "Zen+", "ZEN2": "Zen 2", "ZEN3": "Zen 3", "ZEN4": "Zen 4",
+    "EMR": "Emerald Rapids", "MTL-P": "Meteor Lake P", "MTL-E": "Meteor Lake E", "ARL-P": "Arrow Lake P",
+    "ARL-E": "Arrow Lake E", "BNL": "Bonnell", "AMT": "Airmont", "GLM": "Goldmont", "GLP": "Goldmont Plus",
+    "TRM": "Tremont", "ZEN+": "Zen+", "ZEN2": "Zen 2", "ZEN3": "Zen 3", "ZEN4": "Zen 4", "ZEN5": "Zen 5",
 }  # fmt: skip
 """What the abbreviations mean, as `inference.isa.x86.microarchitectures` has it."""
 

@@ -33,7 +33,17 @@ def test_the_example_of_a_table_has_numbers(heading: str, part: str) -> None:
     assert len(parsed.measured) >= 3 if part == "throughputs" else len(parsed.latencies) >= 2
 
 
-@pytest.mark.parametrize("heading", ["Output of nanoBench", "Tables of uarch-bench"])
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "Output of nanoBench",
+        "Tables of uarch-bench",
+        "Basic blocks CSV",
+        "Blocks by machine",
+        "Blocks of gematria",
+        "Predictions of llvm-mca",
+    ],
+)
 def test_the_example_of_blocks_has_blocks(heading: str) -> None:
     content = example_of(heading)
     assert is_block_table(content)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from inference.core.texts import as_single_line, is_line
 from inference.formats.document import (
     ENTRY_LIMIT,
     Document,
@@ -131,10 +132,17 @@ def _widened(pairs: Iterable[PairEntry], second_pairs: Iterable[PairEntry]) -> I
 
 
 def _limited(source: Source, rows: Iterable[MeasuredRow]) -> list[MeasuredRow]:
+    """The rows; notes problems where they are too many, or have invisible characters."""
     listed = list(rows)
     if len(listed) > ENTRY_LIMIT:
         source.at().add(f"{len(listed):,} rows", f"at most {ENTRY_LIMIT:,} are read")
-    return listed[:ENTRY_LIMIT]
+    sound: list[MeasuredRow] = []
+    for row in listed[:ENTRY_LIMIT]:
+        if all(map(is_line, (row.label, row.why_no_cycles, row.why_no_latency))):
+            sound.append(row)
+        else:
+            source.at(row=row.line).add("a row with invisible characters", "remove them")
+    return sound
 
 
 def _facts(source: Source, rows: Sequence[MeasuredRow], facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,5 +150,6 @@ def _facts(source: Source, rows: Sequence[MeasuredRow], facts: Mapping[str, Any]
     single = sum(not row.is_sequence for row in rows)
     matched = sum(row.scheme is not None for row in rows)
     part = facts_of_part(source, PARTS)
-    named = {"name": f"{facts['arch']}, {part['part']}"} if "arch" in facts else {}
-    return {**part, "instructions": single, "matched": matched, **named, **facts}
+    cpu = as_single_line(facts.get("arch", ""))
+    named = {"arch": cpu, "name": f"{cpu}, {part['part']}"} if cpu else {}
+    return {**part, "instructions": single, "matched": matched, **facts, **named}

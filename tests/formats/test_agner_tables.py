@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,25 +12,7 @@ from inference.formats.import_formats import read
 from inference.formats.measured_rows import LARGEST_OF_SOURCES
 from inference.formats.parsing import AnyNames, Parsed, resolve
 
-SHEET = """\
-"A Core",,,,,,
-"Explanation of column headings:",,,,,,
-"Instruction:","Name of the instruction, several of which can be alike.",,,,,
-,,,,,,
-"Integer instructions",,,,,,
-"Instruction","Operands","Ops","Latency","Reciprocal
-throughput","Execution pipes","Notes"
-"Move instructions",,,,,,
-"MOV","r32/64,m",1,4,0.5,,
-"CMOVcc","r,r",1,1,0.5,,
-"ADD, SUB","r,r/i",1,1,0.25,,
-"ADC","r,r",1,1,1,,
-"DIV","r32",2,"11-14","6-9",,
-"MULPS","x,x / v,v,v",1,3,0.5,,
-"(V)PADDB/W","y,y,y",1,1,0.34,,
-"VEXTRACTF128","x,y,i",1,2,0.5,,
-"PXOR","x,same",0,0,0.2,,"zeroing"
-"""
+SHEET = (Path(__file__).parent / "golden" / "agner.csv").read_text()
 INTEL = """\
 Intel Core;;;;;;
 Instruction;Operands;µops fused domain;µops each port;Latency;Reciprocal throughput;Comments

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,28 +15,7 @@ from inference.formats.parsing import AnyNames, Parsed, resolve
 from inference.formats.printed_instructions import InstructionReader, UnmatchedInstructionError
 from inference.isa.targets import X86
 
-NEW = """\
-------[ CPU Info ]------
-CPUID CPU Name    : A Processor
-Inst    0 X86             : NOP                        L: [no true dep.]    T:   0.05ns=   0.20c
-Inst    1 X86             :  2x 0x66 NOP               L: [no true dep.]    T:   0.05ns=   0.20c
-Inst   18 X86             : {REX} MOV r32, imm32       L:   0.05ns=   0.2c  T:   0.05ns=   0.251c
-Inst   26 AMD64           : MOV r64, [m64]             L:   1.00ns=   4.0c  T:   0.10ns=   0.50c
-Inst   27 AMD64           : ADD r64, [m64]             L:   1.25ns=   5.0c  T:   0.10ns=   0.50c
-Inst   28 AMD64           : ADD [m64], r64             L:   1.75ns=   7.0c  T:   0.25ns=   1.00c
-Inst   29 X86             : MOV r8,[m8]+MOV [m8],r8    L:   2.78ns=  12.5c  T:   0.14ns=   0.61c
-Inst   30 X86             : SUB r32, r32               L:   0.05ns=   0.2c  T:   0.05ns=   0.20c
-Inst   31 X86             : SUB r1_32, r2_32           L:   0.25ns=   1.0c  T:   0.25ns=   1.00c
-Inst   32 X86             : ADC r32, r32               L:   0.25ns=   1.0c  T:   0.25ns=   1.00c
-Inst   33 AVX             : {VEX} VADDPS xmm, xmm, xmm L:   0.75ns=   3.0c  T:   0.13ns=   0.51c
-Inst   34 AVX             : VPXOR xmm1, xmm1, xmm2     L:   0.25ns=   1.0c  T:   0.08ns=   0.34c
-Inst   35 AVX             : VMPSADBW ymm, ymm, imm8    L:   1.25ns=   5.0c  T:   0.25ns=   1.00c
-Inst   36 AVX             : VMOVAPS [m128 + 4], xmm    L: [memory dep.]     T:   0.25ns=   1.00c
-Inst   37 SSE             : DIVPS xmm, xmm             L:   2.75ns=  11.0c  T:   1.00ns=   4.00c
-Inst   38 SSE             : DIVPS (x/2.0f)             L:   2.25ns=   9.0c  T:   0.75ns=   3.00c
-Inst   39 AVX512VL        : {EVEX}VPADDD ymm{k}, ymm, ymm L:   0.25ns=   1.0c  T:   0.13ns=   0.50c
-Inst   40 AVX             : VMOVUPS aligned LS pair    L:   1.25ns=   5.0c  T:   0.13ns=   0.50c
-"""
+NEW = (Path(__file__).parent / "golden" / "instlat.txt").read_text()
 OLD = """\
 Copyright (C) 2003, 2007 Lavalys Consulting Group, Inc. All rights reserved.
 InstLat.x64.exe build: 0.6.8.0 Jun  8 2008 20:34:56

@@ -135,6 +135,12 @@ PART_OF = {
     "osaca-latencies": ("osaca", "latencies"),
     "winic-throughputs": ("winic", ""),
     "winic-latencies": ("winic", "latencies"),
+    "instlat-throughputs": ("instlat", ""),
+    "instlat-latencies": ("instlat", "latencies"),
+    "insn-bench-throughputs": ("insn-bench", ""),
+    "insn-bench-latencies": ("insn-bench", "latencies"),
+    "agner-throughputs": ("agner", ""),
+    "agner-latencies": ("agner", "latencies"),
 }
 """Of formats with several parts: the file, and the part that is read."""
 

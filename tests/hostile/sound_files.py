@@ -22,6 +22,8 @@ BLOCKS = (
     b"bb,llvm-mca 13,osaca\n4801d8,1.03,-1.0\n480fafc3,,3.0\n",
     b'4801d8,126.00\n"add rax, rbx\nimul rax, rcx",226.00\n',
     b'bb,weight,tool\n"add rax, qword ptr [rbx + 8*rcx]; nop",12,0.5\n',
+    b'nanoBench.sh -asm "ADD RAX, RBX; NOP" -config a.txt\nCORE_CYCLES: 1.00\n',
+    b"          Benchmark    Cycles     Nanos\nDependent add chain      1.00      0.40\n",
 )
 TABLES = (
     b"experiment\tcpi\tnote\nadd R, R\t0.5\todd\n2*mul R, R\t1\t\n",

@@ -92,7 +92,7 @@ def test_a_damaged_line_is_told(line: str):
 def test_code_of_another_processor_is_refused():
     text = "".join(
         f"  main.go:9\t\t0x{0x7A0A0 + number:x}\t\t{code}\t\tMOVD 16(R28), R16\t\n"
-        for number, code in zip(range(0, 40, 4), ["900b40f9", "ff6310eb", "e00300aa"] * 4, strict=False)
+        for number, code in zip(range(0, 48, 4), ["900b40f9", "ff6310eb", "e00300aa"] * 4, strict=False)
     )
     with pytest.raises(BlockError, match="4 bytes each: not x86-64"):
         read(text, 9)

@@ -24,10 +24,10 @@ import re
 from typing import NamedTuple
 
 from inference.isa.code.listings import LineLanguage, ListedLine
-from inference.isa.code.source import without_drawings
+from inference.isa.code.source import LEADING_DRAWINGS, without_drawings
 
 _PERF = re.compile(
-    r"[ \t]*(?:(\d+(?:\.\d+)?)[ \t]*(?:%[ \t]*)?)?(?:(?<!\S):|(?<=\.\d\d):|[│┃|])(.*)", re.ASCII
+    r"[ \t]*(?:(\d{1,12}(?:\.\d+)?)[ \t]*(?:%[ \t]*)?)?(?:(?<!\S):|(?<=\.\d\d):|[│┃|])(.*)", re.ASCII
 )
 _COLUMN_OF_SHARES = re.compile(r"[ \t]*(?:(\d{1,3}\.\d\d)[ \t]{2,})?(\S.*)")
 """`perf annotate --stdio2` without colours, where a blank stands for the bar."""
@@ -113,6 +113,8 @@ def parse_line(number: int, line: str, language: LineLanguage, *, is_perf: bool)
     often cut out of such output.
     """
     count = None
+    if is_perf and not line.isascii():
+        line = f" {LEADING_DRAWINGS.sub('', line)}"
     perf = _PERF.fullmatch(line) if is_perf else None
     if is_perf and perf is None:
         perf = _PERF.fullmatch(without_drawings(line)) or _COLUMN_OF_SHARES.fullmatch(without_drawings(line))

@@ -11,11 +11,13 @@ from inference.isa.code.addressed_lines import parse_addressed, parse_line
 from inference.isa.code.annotations import LatencyComments, ListedSource, java_place
 from inference.isa.code.block import dropped_line
 from inference.isa.code.listings import IsForeign, LineLanguage, ListedLine, Listing, NumberedLines
+from inference.isa.code.source import without_drawings
 
 _PERF = re.compile(r"[ \t]*(?:\d+(?:\.\d+)?[ \t]*(?:%[ \t]*)?)?(?:(?<!\S):|(?<=\.\d\d):|[│┃|])(.*)", re.ASCII)
 _PERF_NUMBER = re.compile(r"^\s*\d+\s{2,}")  # number of samples at the beginning of a line: `  123   `
 _PERF_MARK = re.compile(
-    r"│|^[ \t]*(?:\d+\.\d+|Percent|Samples|Period)[ \t]*[:|]|^[ \t]*\d+ :[ \t]+[0-9a-f]+:|^Percent[ \t]*$",
+    r"│|^[ \t]*(?:\d+\.\d+|Percent|Samples|Period)[ \t]*[:|]|^[ \t]*\d+ :[ \t]+[0-9a-f]+:|^Percent[ \t]*$"
+    r"|^[ \t]*\d{1,3}\.\d\d[ \t]{2,}[a-z]",
     re.MULTILINE,
 )
 """What only lines of `perf annotate` have: a bar, a number before a colon, or a title above the numbers."""
@@ -50,13 +52,14 @@ def listing_of(
         if line.strip():
             rows.add(number, line if len(line) <= _MAX_LINE_LENGTH else _shortened(line), parse)
     entries = rows.entries
+    bare = [entry for entry in entries if entry.text and entry.address is None]
     coded = sum(1 for entry in entries if entry.address is not None and (entry.text or entry.code))
+    coded = coded or sum(entry.count is not None for entry in bare)
     if not coded or rows.unlisted >= coded or _addresses_are_labels(entries, text):
         return None
     kinds, dropped = language.classify(rows.other_lines, is_foreign)
     kinds.update({"directive": rows.empty, "heading or source line": len(rows.source_lines)})
     kinds = +kinds
-    bare = [entry for entry in entries if entry.text and entry.address is None]
     if 0 < len(bare) < coded:  # else only targets of jumps have addresses
         entries = [entry for entry in entries if not entry.text or entry.address is not None]
         dropped += [dropped_line(entry.number, entry.text, "has no address") for entry in bare]
@@ -116,7 +119,7 @@ class _Rows:
     def _add_other(self, number: int, line: str, previous: ListedLine) -> None:
         """A line without address: the rest of long code, the input of xed, or none of the listing."""
         is_word = self._language.begins_instruction(line.strip())
-        digits = b"" if is_word else _bytes_alone(line)
+        digits = b"" if is_word else _bytes_alone(without_drawings(line))
         if digits and self._is_xed:
             self._input = digits
         elif digits and _may_continue(previous, digits):

@@ -17,6 +17,7 @@ _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|
 
 _BLANKS = dict.fromkeys([0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000], " ")
 _INVISIBLE = dict.fromkeys([0xAD, 0x200B, 0x2060, 0xFEFF])
+_WIDTHLESS = dict.fromkeys([0x200B, 0x2060, 0xFEFF])
 _SPELLINGS = {**_BLANKS, **_INVISIBLE, 0x2026: "..."}
 
 _DRAWING_CHARACTERS = "←-⇿─-◿✓-✘➔-➾⟰-⟿⤀-⥿⬀-⬑"
@@ -25,11 +26,29 @@ _DRAWING_CHARACTERS = "←-⇿─-◿✓-✘➔-➾⟰-⟿⤀-⥿⬀-⬑"
 _DRAWING = re.compile(rf"[{_DRAWING_CHARACTERS}]+(?:(?<=[─═╌┄┈])[<>])?")
 """Arrows and frames, including the head of radare2's arrows behind their line: `┌─>`."""
 
+_MISREAD = re.compile("\u00e2[\u0080-\u2122]{2}|\u00c2[\u00a0-\u00bf]|\u00ef[\u00bb][\u00bf]")
+"""Signs of UTF-8 in Windows' Latin letters: drawings and blanks."""
+
+LEADING_DRAWINGS = re.compile(rf"^(?:\s|{_DRAWING.pattern})+")
+
 
 def without_colours(text: str) -> str:
-    """The text without terminal escape sequences and invisible characters; all blanks are plain."""
-    plain = text if text.isascii() else text.translate(_SPELLINGS)
-    return _ESCAPE.sub("", plain) if "\x1b" in plain else plain
+    """The text without terminal escape sequences and invisible characters; all blanks are plain.
+
+    Drawings in UTF-8 that were read as Windows' Latin letters are drawings.
+    """
+    plain = text if text.isascii() else text.translate(_WIDTHLESS)
+    plain = _ESCAPE.sub("", plain) if "\x1b" in plain else plain
+    return plain if plain.isascii() else _MISREAD.sub(_read_again, plain).translate(_SPELLINGS)
+
+
+def _read_again(letters: re.Match[str]) -> str:
+    """The sign whose UTF-8 these letters are; the letters themselves where they are none."""
+    try:
+        codes = (ord(sign) if ord(sign) < 256 else sign.encode("cp1252")[0] for sign in letters[0])
+        return bytes(codes).decode()
+    except UnicodeError:
+        return letters[0]
 
 
 def without_drawings(line: str) -> str:

@@ -48,7 +48,7 @@ _SUFFIX = re.compile(r"(?:_XMM|[BWLQ])$")
 _WORD = 4
 """Bytes of each instruction of other processors."""
 
-_LEAST_WORDS = 3
+_LEAST_WORDS = 8  # that are no coincidence
 
 
 class _Row(NamedTuple):

@@ -7,6 +7,7 @@ import re
 from inference.isa.code.directives import is_undotted
 from inference.isa.code.listing_reader import listing_of
 from inference.isa.code.listings import IsForeign, LineLanguage, Listing, ListingKind, NumberedLines
+from inference.isa.code.source import lines_without_drawings
 from inference.isa.x86.assembly.assembler_listings import ASSEMBLERS
 from inference.isa.x86.assembly.dotnet_listings import DOTNET
 from inference.isa.x86.assembly.go_listings import GO_COMPILER, GO_OBJDUMP
@@ -52,9 +53,18 @@ KINDS: tuple[ListingKind, ...] = (
 
 
 def listing_in(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
-    """The listing in a text, of the first kind that it is; None where it is none. Raises `BlockError`."""
-    text = "\n".join(line for _, line in lines)
+    """The listing in a text, of the first kind that it is; None where it is none. Raises `BlockError`.
+
+    Only lines with addresses are read with their drawings: a bar divides the columns of perf.
+    """
+    texts = [line for _, line in lines]
+    bare = lines_without_drawings(texts)
+    plain = lines if bare is texts else list(zip((number for number, _ in lines), bare, strict=True))
+    text, plain_text = "\n".join(texts), "\n".join(bare)
     for kind in KINDS:
-        if kind.signature.search(text) and (listing := kind.read(lines, is_foreign)) is not None:
+        is_drawn = kind is ADDRESSED_LINES
+        if not kind.signature.search(text if is_drawn else plain_text):
+            continue
+        if (listing := kind.read(lines if is_drawn else plain, is_foreign)) is not None:
             return listing
     return None

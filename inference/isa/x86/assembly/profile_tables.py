@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from inference.isa.code.annotations import SourcePlace
+from inference.isa.code.block import dropped_line
 from inference.isa.code.listings import IsForeign, ListedLine, Listing, ListingKind, NumberedLines
 from inference.isa.code.source import without_drawings
 from inference.isa.x86.assembly.skipped_lines import classify
@@ -51,6 +52,7 @@ def _read(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
     """The rows of all tables in a text; what stands between them are headings or prose."""
     entries: list[ListedLine] = []
     other_lines: list[tuple[int, str]] = []
+    lost: list[tuple[int, str]] = []
     skipped: Counter[str] = Counter()
     cells: Cells | None = None
     columns: _Columns | None = _USUAL
@@ -71,9 +73,12 @@ def _read(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
             skipped["source line"] += 1
         elif divide is not None and (entry := _entry(number, divide(line), columns)):
             entries.append(entry)
+        elif divide is not None and any(map(begins_instruction, divide(line))):
+            lost.append((number, line))
         else:
             other_lines.append((number, line))
     kinds, dropped = classify(other_lines, is_foreign)
+    dropped += [dropped_line(number, line, "has no address") for number, line in lost]
     if sum(bool(entry.text) for entry in entries) <= len(dropped):
         return None
     return Listing(entries, skipped + kinds, dropped)

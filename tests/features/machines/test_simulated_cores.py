@@ -11,7 +11,8 @@ from django.core.management.base import CommandError
 
 from inference.formats.core_model_json import read_core_model
 from inference.measuring.simulated_core.sampled import sampled_core
-from inference.models import Machine
+from inference.models import ISA, Machine
+from inference.runs.machines.facts import unsupported_runs
 
 pytestmark = pytest.mark.django_db
 
@@ -69,3 +70,19 @@ def test_machines_execute_code_unless_they_answer_by_a_mapping(
     kind: str, facts: dict[str, bool], executes: bool
 ) -> None:
     assert Machine(kind=kind, facts=facts).executes_code is executes
+
+
+@pytest.mark.parametrize(
+    ("isa", "facts", "is_able"),
+    [
+        ("x86-64", {"blocks": True}, True),
+        ("AArch64", {"blocks": True}, False),
+        ("AArch64", {"simulated": True, "executes": True}, True),
+    ],
+)
+def test_boards_of_arm_time_no_blocks_yet_and_say_so(isa: str, facts: dict[str, bool], is_able: bool) -> None:
+    machine = Machine(name="board", kind="agent", isa=ISA(name=isa), facts=facts)
+    reasons = unsupported_runs(machine)
+    assert ("front-end" not in reasons) is is_able
+    assert is_able or "'board'" in reasons["front-end"]
+    assert "know" not in reasons

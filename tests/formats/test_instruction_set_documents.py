@@ -61,6 +61,11 @@ def test_the_documentation_shows_the_golden_document():
         (changed(schemes=[{"text": "x" * 201}]), "scheme 1: text must be text of 1 to 200"),
         (changed(operands={"GPR[64]": {"kind": "register", "width": -1}}), "operand 'GPR.64.': width"),
         (changed(operands={"GPR[64]": {"kind": "thing"}}), "kind must be one of register"),
+        (changed(schemes=[{"text": ADD, "match": "8b"}]), "scheme 1: a word has eight hexadecimal digits"),
+        (changed(schemes=[{"text": ADD, "fields": ["1 @ 0:5"]}]), "scheme 1: a field is written like"),
+        (changed(schemes=[{"text": ADD, "flow": "away"}]), "scheme 1: flow must be one of next, jump"),
+        (changed(forms=[{"text": ADD}]), "form 1: .* occurs twice"),
+        (changed(forms=[{"text": "sub GPR[64]:W", "scheme": "neg"}]), "form 1: there is no scheme 'neg'"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(content: bytes, message: str):
@@ -108,3 +113,29 @@ def test_aarch64_is_loaded_once_and_searched_like_x86(db: None):
     assert load_supplied(AARCH64) == (isa, False)
     assert isa.schemes.count() == len(aarch64.instruction_set().schemes)
     assert isa.schemes.filter(exclusion="", starter=True, category="multiply").exists()
+
+
+def test_version_2_has_encodings_and_further_forms():
+    content = changed(
+        version=2,
+        schemes=[
+            {"text": ADD, "match": "8b000000", "mask": "ffe0fc00", "fields": ["1: zero 5 @ 0:5"]},
+            {"text": "ecall", "match": "d4000001", "mask": "ffffffff", "flow": "call"},
+        ],
+        forms=[
+            {"text": "mov GPR[64]:W, GPR[64]:R", "scheme": ADD, "exclusion": "is another spelling"},
+            {"text": "ebreak", "exclusion": "stops the program", "match": "d4200000", "mask": "ffffffff"},
+        ],
+    )
+    instructions = read_instruction_set(content)
+    assert [scheme.text for scheme in instructions.schemes] == [ADD, "ecall"]
+    assert [(form.form.text, form.instance_of) for form in instructions.further] == [
+        ("mov GPR[64]:W, GPR[64]:R", ADD),
+        ("ebreak", ""),
+    ]
+    assert instructions.encodings[ADD].fields[0].pieces == ((0, 5),)
+    assert {text: encoding.flow for text, encoding in instructions.encodings.items()} == {
+        ADD: "next",
+        "ecall": "call",
+        "ebreak": "next",
+    }

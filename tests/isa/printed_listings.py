@@ -38,6 +38,14 @@ class Line:
         return self.code.hex(" ")
 
 
+def _bare_digits(line: Line) -> str:
+    """Intel syntax with hexadecimal numbers that nothing marks, as .NET's tools write it."""
+    formatter = Formatter(FormatterSyntax.INTEL)
+    formatter.hex_prefix, formatter.hex_suffix = "", ""
+    formatter.uppercase_hex, formatter.add_leading_zero_to_hex_numbers = True, True
+    return formatter.format(Decoder(64, line.code, ip=line.address).decode())
+
+
 def _formatters() -> tuple[Formatter, Formatter]:
     intel, att = Formatter(FormatterSyntax.INTEL), Formatter(FormatterSyntax.GAS)
     for one in (intel, att):
@@ -72,20 +80,26 @@ def loops(draw: st.DrawFn) -> list[Line]:
     return lines_of(codes)
 
 
-def _labelled(lines: Sequence[Line], syntax: str) -> list[str]:
+def _labelled(lines: Sequence[Line], syntax: str, label: str = ".L3") -> list[str]:
     """Text with a label before the target of the jump."""
     target = next((_target(line) for line in lines if _target(line)), 0)
     found = []
     for line in lines:
-        text = line.intel if syntax == "intel" else line.att
+        text = {"intel": line.intel, "att": line.att, "bare": _bare_digits(line)}[syntax]
         if line.address == target:
-            found.append(".L3:")
-        found.append(f"\t{text.split()[0]}\t.L3" if _target(line) else f"\t{text}")
+            found.append(f"{label}:")
+        found.append(f"\t{text.split()[0]}\t{label}" if _target(line) else f"\t{text}")
     return found
 
 
 def _target(line: Line) -> int:
     return line.address + 2 + line.code[1] - 256 if line.code[0] in JUMPS.values() else 0
+
+
+def _words(code: bytes) -> str:
+    """The bytes in groups, as HotSpot prints them."""
+    words = [code[at : at + 2].hex() for at in range(0, len(code), 2)]
+    return " | ".join(" ".join(words[at : at + 2]) for at in range(0, len(words), 2))
 
 
 def _each(form: Callable[[Line], str], *before: str) -> Callable[[Sequence[Line]], list[str]]:
@@ -125,5 +139,31 @@ FORMS: dict[str, Callable[[Sequence[Line]], list[str]]] = {
     "columns": _each(lambda line: f"{line.address:016x} {line.bytes} {line.intel}"),
     "luajit": _each(lambda line: f"{line.address:08x}  {line.intel}", "---- TRACE 1 mcode 58"),
     "radare2": _each(lambda line: f"   0x{line.address:08x}      {line.code.hex():<14} {line.intel}"),
+    "jitdisasm": lambda lines: ["; Total bytes of code 9", *_labelled(lines, "intel", "G_M000_IG03")],
+    "jitdisasm-bytes": _each(
+        lambda line: f"       {line.code.hex().upper():<20} {line.intel}", "; Total bytes of code 9"
+    ),
+    "benchmarkdotnet": lambda lines: ["; Total bytes of code 9", *_labelled(lines, "bare", "M00_L00")],
+    "windbg": _each(
+        lambda line: (
+            f"{line.address >> 32:08x}`{line.address & 0xFFFFFFFF:08x} {line.code.hex():<15} {line.intel}"
+        )
+    ),
+    "v8": _each(
+        lambda line: (
+            f"0x{line.address:x}     {line.address - BASE:x}  {line.code.hex():<20} REX.W {line.intel}"
+        ),
+        "Instructions (size = 9)",
+    ),
+    "hotspot": _each(
+        lambda line: f"  0x{line.address:016x}: {_words(line.code)}", "[MachCode]", "[Verified Entry Point]"
+    ),
+    "nasm": _each(lambda line: f"     7 {line.address:08X} {line.code.hex().upper():<18}  {line.intel}"),
+    "gas": _each(lambda line: f"   7 {line.address:04x} {line.code.hex().upper()}  \t{line.att}"),
+    "masm": _each(
+        lambda line: f" {line.address:08X}  {line.bytes.upper()}\t    {line.intel}",
+        "Microsoft (R) Macro Assembler (x64)   Page 1 - 1",
+    ),
+    "msvc": _each(lambda line: f"  {line.address:05x}\t{line.bytes}\t {line.intel}", "; 2    : f();"),
 }
 """{program: what it prints of instructions, in lines}."""

@@ -85,7 +85,7 @@ DAMAGES: dict[str, Decorate] = {
 
 def places_of(printed: Sequence[str], name: str, lines: Sequence[Line]) -> list[int]:
     """The numbers, from 1, of the lines of a form that have instructions."""
-    headings = {*FORMS[name](())} | {".L3:"}
+    headings = {*FORMS[name](()), ".L3:", "G_M000_IG03:", "M00_L00:"}
     found = [number for number, line in enumerate(printed, start=1) if line not in headings]
     assert len(found) == len(lines)
     return found

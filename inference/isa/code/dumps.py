@@ -37,30 +37,14 @@ _REPETITION = "*"
 _MAX_BYTES_OF_LINE, _MAX_LINE_LENGTH = 64, 300
 
 
-def digits_of_dump(lines: Sequence[str]) -> list[str] | None:
-    """The digits of each line of a dump or an array, "" for lines without; None for other texts.
-
-    Each offset has to be the one before plus its bytes, so that no listing is taken for a dump. An array's
-    digits are those of its first line.
-
-    Raises:
-        BlockError: Where a dump leaves out repeated lines, or an array contains more than bytes.
-
-    >>> digits_of_dump(["00000000  48 01 d8 90  |H...|", "00000004"])
-    ['4801d890', '']
-    >>> digits_of_dump(["char code[] = {0x48, 0x01, 0xd8};"])
-    ['4801d8']
-    """
-    return _digits_with_offsets(lines) or _digits_of_arrays(lines)
-
-
 def bytes_of_hex(text: str) -> bytes:
-    """Machine code from hexadecimal digits, with or without spaces, or a dump. Raises `BlockError`.
+    """Machine code from hexadecimal digits, with or without spaces, a dump, or an array. Raises `BlockError`.
 
     >>> bytes_of_hex("48 01 d8").hex()
     '4801d8'
     """
-    text = "".join(digits_of_dump(text.splitlines()) or [text])
+    lines = text.splitlines()
+    text = "".join(digits_of_dump(lines) or [digits for _, digits in digits_of_arrays(lines)]) or text
     digits = re.sub(r"\s|0x|\\x|,", "", text.lower())
     invalid = re.search(r"[^0-9a-f]", digits)
     if invalid:
@@ -70,7 +54,17 @@ def bytes_of_hex(text: str) -> bytes:
     return bytes.fromhex(digits)
 
 
-def _digits_with_offsets(lines: Sequence[str]) -> list[str] | None:
+def digits_of_dump(lines: Sequence[str]) -> list[str] | None:
+    """The digits of each line of a dump, "" for lines without; None for other texts.
+
+    Each offset has to be the one before plus its bytes, so that no listing is taken for a dump.
+
+    Raises:
+        BlockError: Where the dump leaves out repeated lines, or has another form.
+
+    >>> digits_of_dump(["00000000  48 01 d8 90  |H...|", "00000004"])
+    ['4801d890', '']
+    """
     first = next((line.strip() for line in lines if line.strip()), "")
     if not (_match(first) or _OTHER_DUMP.fullmatch(first)):
         return None  # nearly all texts
@@ -127,7 +121,7 @@ def _fits(code: bytes, characters: str | None) -> bool:
         return True
     characters = characters.strip() if len(characters) > len(code) else characters
     return len(characters) <= len(code) and all(
-        character == "." or not 32 < byte < 127 or character == chr(byte)
+        character == chr(byte) if 32 < byte < 127 else not (character.isascii() and character.isalnum())
         for byte, character in zip(code, characters, strict=False)
     )
 
@@ -173,24 +167,32 @@ _Array = tuple[int, int, list[tuple[str, int]]]
 """Begin, end, [(element, value)]."""
 
 
-def _digits_of_arrays(lines: Sequence[str]) -> list[str] | None:
+def digits_of_arrays(lines: Sequence[str]) -> list[tuple[int, str]]:
+    """(number of its first line from 1, digits) of each array of a text; empty for other texts.
+
+    Raises:
+        BlockError: For elements that are larger than a byte.
+
+    >>> digits_of_arrays(["char code[] = {0x48, 0x01, 0xd8};"])
+    [(1, '4801d8')]
+    """
     text = "\n".join(lines)
     if not _ARRAY_TYPE.search(text):
-        return None
+        return []
     text = _without_comments(text)
     arrays = list(_arrays(text))
     text = _without(text, arrays)
     strings = list(_strings(text))
-    if not (arrays or strings) or not all(map(_is_declaration, _without(text, strings).split("\n"))):
-        return None
-    digits = [""] * len(lines)
+    if not all(map(_is_declaration, _without(text, strings).split("\n"))):
+        return []
+    digits: list[tuple[int, str]] = []
     starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
     for begin, _, elements in sorted([*arrays, *strings]):
         line = bisect_right(starts, begin)
         for element, value in elements:
             if not -128 <= value <= 255:
                 raise BlockError(f"{element} in the array is no byte: write the code as bytes", line)
-        digits[line - 1] += bytes(value % 256 for _, value in elements).hex()
+        digits.append((line, bytes(value % 256 for _, value in elements).hex()))
     return digits
 
 

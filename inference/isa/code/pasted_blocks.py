@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from inference.isa.code.annotations import InstructionLine
 from inference.isa.code.block import Block, BlockError, DroppedLine
 from inference.isa.code.control_flow import LOOP
-from inference.isa.code.dumps import bytes_of_hex, digits_of_dump
+from inference.isa.code.dumps import bytes_of_hex, digits_of_arrays, digits_of_dump
 from inference.isa.code.pieces import (
     AssemblyProgram,
     CodeReader,
@@ -101,7 +101,8 @@ def blocks_of_text(
             _digits_piece(f"line {number}", _block(number, digits, reader), number) for number, digits in rows
         ]
         return BlocksOfText(tuple(pieces))
-    parts = list(_programs(lines, most, reader, is_foreign))
+    arrays = [_of_digits(number, digits, reader) for number, digits in digits_of_arrays(lines)]
+    parts = arrays or list(_programs(lines, most, reader, is_foreign))
     programs = [part for part in parts if isinstance(part, AssemblyProgram)]
     has_regions = any(program.regions for program in programs)
     unnamed: list[Piece] = []

@@ -15,7 +15,7 @@ from inference.isa.targets import DEFAULT
 _MAX_LINES = 20_000  # that are looked at
 _MAX_LINE_LENGTH = 300  # characters that are looked at
 _LEADING = re.compile(  # bounded: lines of at most 300 characters
-    r"\s*(?:\d+(?:\.\d+)?%?\s*[:|│]?\s+)?(?:(?:0x)?[0-9a-f]+:\s*)?(?:[0-9a-f]{2,8}\s+)*(?:[\w.$]+:\s*)?",
+    r"\s*(?:\d+(?:\.\d+)?%?\s*[:|│]?\s+)?(?:(?:0x)?[0-9a-f]+:\s*)?(?:(?=[a-f]*\d)[0-9a-f]{2,8}\s+)*(?:[\w.$]+:\s*)?",
     re.ASCII,
 )
 """Shares of samples, addresses, bytes and labels before an instruction."""
@@ -57,7 +57,7 @@ _SETS = (
     ),
     _set(
         "32-bit Arm",
-        rf"(?!push|pop)[a-z][\w.]*\s+(?=.*(?:\[{_R}\b|#-?\d|\{{{_R}|{_R}\s*,\s*{_R}\b(?!\()))"
+        rf"(?!push|pop)[a-z][\w.]*\s+(?=.*(?:\[{_R}\b|#-?\d|\{{{_R}|{_R}\s*,\s*{_R}\s*,\s*{_R}\b))"
         rf"[\[{{]*{_R}[\]}}!]*(?:\s*,.*)?",
         r"bx\s+lr",
         r"(?:v?push|v?pop)\s+\{.*\}",

@@ -22,6 +22,7 @@ from iced_x86 import Decoder
 
 from inference.isa.code.directives import is_undotted_data, kind_of
 from inference.isa.code.listings import IsForeign, ListedLine, Listing, ListingKind, NumberedLines
+from inference.isa.code.source import without_drawings
 from inference.isa.x86.assembly.skipped_lines import classify, is_instruction
 
 _MAX_LINE_LENGTH = 1000  # characters of a line that are looked at
@@ -29,7 +30,7 @@ _NUMBERED = re.compile(  # bounded: a line of at most 1,000 characters
     r"\s*\d+ (?P<address>[0-9A-Fa-f]{4,16}) (?P<bytes>[0-9A-Fa-f()\[\]]{2,})"
     r"(?:<rep(?: (?P<times>[0-9A-F]+)h|t)>|(?P<continued>-))?(?:\s+(?:<\d+>)?(?P<text>.*))?"
 )
-_NUMBERED_BYTES = re.compile(r"\s*\d+ {2,}(?P<bytes>(?:[0-9A-F]{2}){1,8})\s*")
+_NUMBERED_BYTES = re.compile(r"\s*\d+\s+(?P<bytes>(?:[0-9A-F]{2}){1,8})\s*")
 _NUMBERED_TEXT = re.compile(  # bounded: a line of at most 1,000 characters
     r"\s*\d+(?:\s+(?:<\d+>)?(?P<text>.*))?"
 )
@@ -74,8 +75,8 @@ def _read(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
     patterns = _NUMBERED, _NUMBERED_BYTES, _NUMBERED_TEXT
     row_of, bytes_of, text_of = patterns if is_numbered else (_COLUMNS, _COLUMN_BYTES, _COLUMN_TEXT)
     for number, raw in lines:
-        line = raw[:_MAX_LINE_LENGTH]
-        if match := row_of.fullmatch(line):
+        line = without_drawings(raw[:_MAX_LINE_LENGTH])
+        if (match := row_of.fullmatch(line)) and not sum(map(str.isalnum, match["bytes"])) % 2:
             if is_continued:
                 rows[-1].code += _bytes(match["bytes"])
             else:

@@ -77,6 +77,8 @@ def plain_assembly(lines: Sequence[str]) -> list[str]:
             depth = len(julia["frames"].rstrip("└"))
             functions = [*functions[: depth - 1], julia["place"]] if julia["place"] else functions[:depth]
             plain.append(f"; @ {functions[0]} within" if functions else "")
+        elif rust := _RUST_PLACE.fullmatch(line):
+            plain.append(f"// {rust[1]}:{rust[2]}")
         elif _NO_CODE.match(line):
             plain.append("")
         elif bracketed := _BRACKETED.fullmatch(line):

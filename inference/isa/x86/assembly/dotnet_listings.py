@@ -19,16 +19,18 @@ from iced_x86 import Decoder
 
 from inference.isa.code.annotations import SourcePlace
 from inference.isa.code.listings import IsForeign, ListedLine, Listing, ListingKind, NumberedLines
+from inference.isa.code.source import without_drawings
 from inference.isa.x86.assembly.prefixes import is_prefix
 from inference.isa.x86.assembly.skipped_lines import classify
 from inference.isa.x86.assembly.statements import begins_instruction
 
 _MAX_LINE_LENGTH = 1000  # characters of a line that are looked at
 _LINE = re.compile(
-    r"[\s>]*(?:(?P<address>[0-9a-f]{8}`?[0-9a-f]{8}|[0-9A-F]{12})\s+)?"
-    r"(?:(?P<bytes>(?:[0-9A-F]{2}){1,15}|(?:[0-9a-f]{2}){1,15}(?=\s+[a-z]{2,16}(?:\s|$)(?!ptr)))\s+)?"
+    r"[\s>]*(?:(?P<address>[0-9a-f]{16}|7F[0-9A-F]{10})\s+)?"
+    r"(?:(?P<bytes>(?:[0-9A-F]{2}){1,15}|(?:[0-9a-f]{2}){1,15}(?=\s+[a-z]\w{1,16}(?:\s|$)(?!ptr)))\s+)?"
     r"(?P<text>[a-z][^;]*)(?:;.*)?"
 )
+_WINDBG_ADDRESS = re.compile(r"\b([0-9a-f]{8})`([0-9a-f]{8})\b")
 _LABEL = re.compile(r"\s*(?P<label>G_M\w+_IG\d+|M\d+_L\d+):\s*(?:;.*)?")
 _LABEL_NAME = re.compile(r"\b(?:G_M\w+_IG\d+|M\d+_L\d+)\b")
 _METHOD = re.compile(  # bounded: a line of at most 1,000 characters
@@ -55,7 +57,7 @@ def _read(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
     methods, source = 1, None
     has_bare_digits = not _PREFIXED_DIGITS.search("\n".join(line.partition(";")[0] for _, line in lines))
     for number, raw in lines:
-        line = raw[:_MAX_LINE_LENGTH]
+        line = _WINDBG_ADDRESS.sub(r"\1\2", without_drawings(raw[:_MAX_LINE_LENGTH]))
         text = line.strip()
         if label := _LABEL.fullmatch(line):
             entries.append(ListedLine(number, label=_in_method(label["label"], methods)))
@@ -72,7 +74,7 @@ def _read(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
             entries.append(
                 ListedLine(
                     number,
-                    int(match["address"].replace("`", ""), 16) if match["address"] else None,
+                    int(match["address"], 16) if match["address"] else None,
                     bytes.fromhex(match["bytes"] or ""),
                     _BARE_DIGITS.sub(r"0x\1", code) if has_bare_digits else code,
                     source=source,

@@ -16,13 +16,14 @@ from collections.abc import Iterator
 from iced_x86 import Decoder
 
 from inference.isa.code.listings import IsForeign, ListedLine, Listing, ListingKind, NumberedLines
+from inference.isa.code.source import without_drawings
 from inference.isa.x86.assembly.skipped_lines import classify
 
 _MAX_LINE_LENGTH = 1000  # characters of a line that are looked at
 _TRACE = re.compile(  # bounded: a line of at most 1,000 characters
     r"---- TRACE (?P<number>\d+) (?P<part>\w+).*"
 )
-_TRACE_LINE = re.compile(r"(?P<address>[0-9a-f]{8,16})  (?P<text>\S.*)")
+_TRACE_LINE = re.compile(r"(?P<address>[0-9a-f]{8,16})\s+(?P<text>\S.*)")
 _TRACE_LABEL = re.compile(r"->(\w+):")
 _TRACE_PARTS = {"start": "bytecode", "IR": "IR", "exit": "registers at an exit"}
 
@@ -34,7 +35,7 @@ def _read_luajit(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
     skipped: Counter[str] = Counter()
     trace = part = ""
     for number, raw in lines:
-        line = raw[:_MAX_LINE_LENGTH]
+        line = without_drawings(raw[:_MAX_LINE_LENGTH])
         text = line.strip()
         code = _TRACE_LINE.fullmatch(text)
         if head := _TRACE.fullmatch(text):
@@ -56,46 +57,39 @@ def _read_luajit(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
 LUAJIT = ListingKind("LuaJIT", re.compile(r"^[ \t]*---- TRACE \d+ mcode", re.MULTILINE), _read_luajit)
 
 _V8_LINE = re.compile(  # bounded: a line of at most 1,000 characters
-    r"\s*0x(?P<address>[0-9a-f]+) {2,}[0-9a-f]+ {2,}(?P<code>(?:[0-9a-f]{2}){1,15}) +(?P<text>[A-Za-z]\S*.*)"
+    r"\s*0x(?P<address>[0-9a-f]+)\s+(?P<offset>[0-9a-f]+)\s+(?P<code>(?:[0-9a-f]{2}){1,15})\s+(?P<text>[A-Za-z]\S*.*)"
 )
+_LEAST_V8_LINES = 2  # whose offsets agree
 _V8_NAME = re.compile(r"name = (\S+)")
-_V8_OTHER = re.compile(  # bounded: a line of at most 1,000 characters
-    r"[A-Z][\w ]* \(.*|\w+ = .*|--- .*|(?:0x)?[0-9a-f]+ {2,}.*"
-)
-"""Tables around the code: relocations, positions of the source, deoptimization."""
 
 
 def _read_v8(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
     """Code by its bytes; V8 spells instructions in its own way."""
     entries: list[ListedLine] = []
     other_lines: list[tuple[int, str]] = []
-    tables = 0
+    starts: list[int] = []  # address of the function, of each line
     for number, raw in lines:
-        line = raw[:_MAX_LINE_LENGTH]
+        line = without_drawings(raw[:_MAX_LINE_LENGTH])
         if name := _V8_NAME.fullmatch(line.strip()):
             entries.append(ListedLine(number, label=name[1]))
         elif code := _V8_LINE.fullmatch(line):
+            address, offset = int(code["address"], 16), int(code["offset"], 16)
+            if offset and starts and address - offset != starts[-1]:
+                return None
+            starts.append(address - offset)
             entries.append(
-                ListedLine(
-                    number,
-                    int(code["address"], 16),
-                    bytes.fromhex(code["code"]),
-                    code["text"],
-                    is_own_syntax=True,
-                )
+                ListedLine(number, address, bytes.fromhex(code["code"]), code["text"], is_own_syntax=True)
             )
-        elif _V8_OTHER.fullmatch(line.strip()):
-            tables += 1
         elif line.strip():
             other_lines.append((number, line))
-    if not any(entry.code for entry in entries):
+    if len(starts) < _LEAST_V8_LINES:
         return None
     kinds, dropped = classify(other_lines, is_foreign)
-    return Listing(entries, kinds + Counter({"V8's tables": tables}), dropped)
+    return Listing(entries, kinds, dropped)
 
 
 V8 = ListingKind(
-    "V8", re.compile(r"^[ \t]*0x[0-9a-f]+ {2,}[0-9a-f]+ {2,}[0-9a-f]{2,30} ", re.MULTILINE), _read_v8
+    "V8", re.compile(r"^[ \t]*0x[0-9a-f]+[ \t]+[0-9a-f]+[ \t]+[0-9a-f]{2,30}[ \t]", re.MULTILINE), _read_v8
 )
 
 _WORDS = re.compile(
@@ -117,7 +111,7 @@ def _read_machine_code(lines: NumberedLines, is_foreign: IsForeign) -> Listing |
     part: list[tuple[int, int, bytes]] = []
     tables = 0
     for number, raw in lines:
-        line = raw[:_MAX_LINE_LENGTH]
+        line = without_drawings(raw[:_MAX_LINE_LENGTH])
         if words := _WORDS.fullmatch(line):
             row = number, int(words["address"], 16), bytes.fromhex(words["code"].replace("|", ""))
             if part and row[1] != part[-1][1] + len(part[-1][2]):

@@ -131,14 +131,14 @@ class BlockFileImporter(UploadImporter):
                 file.seek(0)
                 reading = reading_options(options)
                 name = options["name"] or _stem(path.name, "import")
-                report = options["report"]
+                report, size = options["report"], path.stat().st_size
                 stored = store(
                     file,
                     path.name,
                     name,
                     reading,
                     note=options["note"],
-                    on_progress=lambda rows: None if file.closed else report(file.tell()),
+                    on_progress=lambda rows: report(size if file.closed else file.tell()),
                 )
                 return block_import_lines(*stored)
         samples_path = options.get("samples")

@@ -28,8 +28,8 @@ from anica_app.storage.domains import chosen_domain, restricted_domain, search_c
 from inference.core.events import Event, PhaseStarted, Progress, ResultStored
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Checkpoint, Json
+from inference.features.asking.predictors.instruction_sets import common_isa
 from inference.features.asking.predictors.opening import open_panel
-from inference.features.asking.predictors.query import common_isa
 from inference.models import Predictor, Run
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import PredictorError

@@ -147,10 +147,10 @@ def isa_of_processor(release: Release, cpu: str) -> str:
     for target, side in _sides():
         report = _probe_processor(release.mca, side, cpu)
         if _NO_MODEL in report:
-            *others, last = side.simulated
+            *first, last = side.simulated
             raise PredictorError(
                 f"cpu: {tool} has no scheduling model of {cpu}, so that it cannot simulate it; "
-                f"it has one of {', '.join(others)} and {last}, for example"
+                f"it has one of {', '.join(first)} and {last}, for example"
             )
         if _UNKNOWN_PROCESSOR not in report and _NO_TARGET not in report:
             return target.name

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from inference.features.asking.predictors.instruction_sets import isas_of_row
 from inference.features.asking.predictors.offers import offers
-from inference.features.asking.predictors.query import available_on, isas_of_row, predictor_row
+from inference.features.asking.predictors.query import available_on, predictor_row
 from inference.isa.targets import AARCH64, DEFAULT
 from inference.predictors.llvm.releases import list_releases
 

@@ -12,6 +12,7 @@ from django import forms
 from django.db import transaction
 
 from inference.core.protocols import Json
+from inference.features.asking.predictors.instruction_sets import isas_of_row
 from inference.features.asking.predictors.kinds import (
     all_kinds,
     kind_of,
@@ -19,7 +20,7 @@ from inference.features.asking.predictors.kinds import (
     reason_against,
 )
 from inference.features.asking.predictors.opening import open_predictor, why_not_askable
-from inference.isa.targets import names_with_blocks, names_with_operands
+from inference.isa.targets import names_with_blocks
 from inference.models import Machine, PortMapping, Predictor, ResourceMapping, StoredCoreModel, identity_key
 from inference.predictors import core_model, machine, mapping
 from inference.predictors.kinds import KINDS, InstalledKind, PredictorKind
@@ -32,7 +33,6 @@ from inference.predictors.processor_names import (
     usual_processor,
 )
 from inference.predictors.protocol import PredictorError
-from inference.runs.errors import ConfigError
 from inference.storage.errors import UnknownNameError
 from inference.storage.instruction_sets import core_name
 from inference.storage.names import free_name
@@ -391,27 +391,3 @@ def different_processors_text(processors: Mapping[str, Sequence[str]]) -> str:
         return ""
     groups = "; ".join(f"{name}: {', '.join(rows)}" for name, rows in processors.items())
     return f"these predictions are for different processors: {groups}"
-
-
-def isas_of_row(row: Predictor) -> Sequence[str]:
-    """The instruction sets whose blocks a stored predictor answers for; () where that cannot be found out."""
-    kind = all_kinds().get(row.kind)
-    try:
-        return () if kind is None else kind.isas_of(row.options)
-    except PredictorError:
-        return ()
-
-
-def common_isa(predictors: Sequence[int]) -> str:
-    """The first instruction set with random blocks that all predictors, given by ids, answer for.
-
-    Predictors of unknown kinds are ignored. Raises `ConfigError` if there is none.
-    """
-    choices = names_with_operands()
-    rows = list(Predictor.objects.filter(pk__in=predictors).order_by("pk"))
-    isas = {row.name: answered for row in rows if (answered := isas_of_row(row))}
-    for isa in choices:
-        if all(isa in answered for answered in isas.values()):
-            return isa
-    answers = "; ".join(f"{name} answers for {', '.join(answered)}" for name, answered in isas.items())
-    raise ConfigError(f"predictors must all answer for one of {', '.join(choices)}: {answers}")

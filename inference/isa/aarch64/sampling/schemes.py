@@ -93,7 +93,7 @@ class AArch64BlockScheme:
 
 
 def filler(schemes: Sequence[AArch64BlockScheme]) -> Callable[[int, Filling], FilledInstruction]:
-    """See `OperandChooser`."""
+    """A function that encodes instructions of these schemes; see `OperandChooser`."""
     forms = [table().by_text[member.scheme.text] for member in schemes]
 
     def filled(number: int, filling: Filling) -> FilledInstruction:
@@ -148,7 +148,7 @@ def _filling(slots: WordSlots, allocator: AArch64Allocator) -> Filling:
 
 
 def decode_operands(code: bytes, slots: Mapping[str, Slots]) -> Iterator[DecodedOperands | None]:
-    """See `OperandChooser`."""
+    """The instructions of the code, a word each; see `OperandChooser`."""
     for begin in range(0, len(code), WORD_BYTES):
         part = code[begin : begin + WORD_BYTES]
         yield _decoded_operands(part, slots) if len(part) == WORD_BYTES else None

@@ -10,7 +10,8 @@ from django.urls import reverse
 
 from anica_app.models import Campaign
 from inference.features.asking.predictors import opening
-from inference.features.asking.predictors.query import common_isa, predictor_row
+from inference.features.asking.predictors.instruction_sets import common_isa
+from inference.features.asking.predictors.query import predictor_row
 from inference.isa.targets import AARCH64, DEFAULT
 from inference.models import Run
 from inference.predictors.llvm.releases import list_releases

@@ -4,7 +4,8 @@
 `cold-1000`: a thousand different instructions in a fresh process. `printer`, `printer-att`: BHive's blocks
 as we print them. `compilers`, `compilers-same-code`: a corpus of C and C++ files at several levels of
 optimisation. `LIBRARY-DISASSEMBLER`: instructions of a library as a disassembler lists them without their
-bytes; `schemes-DISASSEMBLER`: an instance of every scheme. What differs is listed, with its reason, in
+bytes; `schemes-DISASSEMBLER`: an instance of every scheme. `kinds`, `decorated`, `lost`: listings of every
+kind, drawn, decorated and damaged (`_reader_kinds`). What differs is listed, with its reason, in
 `benchmarks/out/`.
 """
 
@@ -25,6 +26,7 @@ from benchmarks._published_data import block_rows, published
 from benchmarks._reader_cold import milliseconds
 from benchmarks._reader_corpus import LEVELS, compiled, files
 from benchmarks._reader_differences import Comparison, compared
+from benchmarks._reader_kinds import DRAWN, LINES, decorated_lines, kinds, lost_lines
 from benchmarks._reader_libraries import (
     DISASSEMBLERS,
     SEED,
@@ -65,6 +67,9 @@ def run(quick: bool) -> Iterator[Result]:
         "cold-1000": lambda: _cold(3 if quick else PROCESSES),
         "printer": lambda: _printer(codes),
         "compilers": lambda: _compilers(quick),
+        "kinds": lambda: kinds(2 if quick else DRAWN),
+        "decorated": lambda: decorated_lines(LINES // less),
+        "lost": lambda: lost_lines(LINES // less),
     }
     for case, measured in cases.items():
         if case.startswith(chosen):

@@ -137,15 +137,15 @@ LONG_NAME = (
 )
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *(JMH, LUAJIT, PERF_WITHOUT_ADDRESSES, LLDB, LLDB_AT_REST, VISUAL, IDA, LONG_NAME, WINDBG, X64DBG),
-        *(GHIDRA, DUMPBIN, IDA_WITH_BYTES, RADARE2, RIZIN, PREFIXED, PWNDBG, STUDIO, TRACE, PERIODS),
-        SHARES_IN_A_COLUMN,
-    ],
-    ids=lambda text: text[:14],
+LISTINGS = (
+    *(JMH, LUAJIT, PERF_WITHOUT_ADDRESSES, LLDB, LLDB_AT_REST, VISUAL, IDA, LONG_NAME, WINDBG, X64DBG),
+    *(GHIDRA, DUMPBIN, IDA_WITH_BYTES, RADARE2, RIZIN, PREFIXED, PWNDBG, STUDIO, TRACE, PERIODS),
+    SHARES_IN_A_COLUMN,
 )
+"""Listings of one loop, written by hand."""
+
+
+@pytest.mark.parametrize("text", LISTINGS, ids=lambda text: text[:14])
 def test_the_loop_of_a_listing_has_all_its_instructions(text: str):
     found = read(text, 9)
     assert [one.block.hex for one in found.pieces if one.block.kind == "loop"] == [LOOP]

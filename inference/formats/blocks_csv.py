@@ -309,9 +309,9 @@ class BlockFile:
             code, text = block_of_cell(cell, self.isa)
             return code, text, mnemonics_of(code, self.isa)
         except BlockError as error:
-            actual = isa_of_text(cell.replace(";", "\n"))
+            actual = isa_of_text(cell.replace(";", "\n"), self.isa)
             foreign = f"assembly of {actual}: write the line `# instruction set: {actual}` above the table"
-            fault = f"{excerpt(cell.strip())}: {error if actual in (self.isa, DEFAULT) else foreign}"
+            fault = f"{excerpt(cell.strip())}: {error if actual == self.isa else foreign}"
             right = "machine code in hexadecimal digits, or assembly in Intel syntax, is expected"
             self.problems.add(fault, right, row=line, column="bb")
             return None

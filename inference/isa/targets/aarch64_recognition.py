@@ -127,6 +127,6 @@ def _is_x86_line(text: str) -> bool:
 
 def refuse_foreign_text(text: str, isa: str) -> None:
     """Raise `BlockError` for a text that is recognised as assembly of another instruction set than this."""
-    actual = isa_of_text(text)
-    if actual not in (isa, DEFAULT):
+    actual = isa_of_text(text, isa)
+    if actual != isa:
         raise BlockError(f"this is assembly of {actual}, and code of {isa} is expected")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from ninja import Schema
 from pydantic import Field
 
-from inference.isa.blocks import intel_of_bytes
+from inference.isa.blocks import DETECTED, intel_of_bytes
 from inference.isa.code.block import BlockError, BlockName
 from inference.isa.targets import DEFAULT
 from inference.models import BasicBlock, BlockColumn
@@ -94,12 +94,15 @@ class Code(Input):
     """Basic blocks of one instruction set."""
 
     isa: str = Field(
-        DEFAULT, max_length=200, description="Instruction set of the blocks.", examples=[DEFAULT]
+        DETECTED,
+        max_length=200,
+        description="Instruction set of the blocks; empty: as the code shows, of digits x86-64.",
+        examples=[DEFAULT],
     )
     code: str = Field(
         min_length=1,
         max_length=MAX_CODE_LENGTH,
-        description="Intel or AT&T syntax, what compilers and disassemblers print, or hexadecimal digits; "
+        description="Assembly, what compilers and disassemblers print, or hexadecimal digits; "
         "code with jumps is cut into loops and straight pieces, paragraphs are blocks of their own.",
         examples=["add rax, rbx\nimul rax, rbx"],
     )

@@ -62,7 +62,7 @@ def decode_blocks(request: HttpRequest, data: Code) -> Any:
     """Decode up to 100 basic blocks, and predict them by the newest port mappings that describe them."""
     code = read(data.code, MAX_BLOCKS, data.isa)
     blocks = [piece.block for piece in code.pieces]
-    isa = ISA.objects.filter(name=data.isa).first()
+    isa = ISA.objects.filter(name=blocks[0].isa).first()
     rows = {} if isa is None else scheme_rows(blocks, isa)
     predicted = [[] for _ in blocks] if isa is None else predictions_of(blocks, isa, rows)
     return [

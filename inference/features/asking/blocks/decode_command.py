@@ -10,11 +10,11 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from inference.formats.sample_document import decoded_json
-from inference.isa.blocks import read
+from inference.isa.blocks import DETECTED, read
 from inference.isa.code.block import BlockError
 from inference.isa.code.pasted_blocks import BlocksOfText
 from inference.isa.code.pieces import Piece
-from inference.isa.targets import DEFAULT, names_with_blocks
+from inference.isa.targets import names_with_blocks
 from inference.web.data_command import DataCommand, text_of_file
 
 MAX_BLOCKS = 100_000
@@ -33,8 +33,8 @@ class Command(DataCommand):
         parser.add_argument(
             "--isa",
             choices=names_with_blocks(),
-            default=DEFAULT,
-            help="instruction set of the code (default: %(default)s)",
+            default=DETECTED,
+            help="instruction set of the code (default: as the code shows; of digits x86-64)",
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 

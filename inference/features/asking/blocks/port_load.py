@@ -178,7 +178,7 @@ def loop_tab(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
         error = f"The loop has {len(code):,} characters; up to {MAX_CODE_LENGTH:,} are read"
         return {**context, "code": "", "error": error}
     try:
-        reading = read(code, MAX_PIECES)
+        reading = read(code, MAX_PIECES, code_isa(row.isa))
         pieces = reading.pieces
         chosen = _chosen(pieces, request.GET.get("piece", ""))
     except BlockError as problem:

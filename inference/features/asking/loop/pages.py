@@ -163,6 +163,8 @@ def _with_assembly(question: LoopQuestion, isa: str) -> LoopQuestion:
 def _request_problem(error: RequestError) -> str:
     if error.field == "code":
         return f"The text has more than {TEXT_LIMIT:,} characters: paste a function or a loop."
+    if error.field == NO_CPU:
+        return _sentence(f"{error.what}: {error.right}")
     return _sentence(str(error))
 
 

@@ -149,7 +149,7 @@ def ask_predictors(request: HttpRequest, data: NewQuestion) -> Any:
             config = {**_memory_config(rows, blocks), "anew": data.anew, "mode": data.mode}
         else:
             ids = [row.pk for row in rows]
-            subject = {"predictors": ids, "isa": data.isa, "blocks": [block.hex for block in blocks]}
+            subject = {"predictors": ids, "isa": blocks[0].isa, "blocks": [block.hex for block in blocks]}
             config = {**subject, "anew": data.anew, "mode": data.mode}
         run = submit_run(request, KIND, config, data.name)
     return Status(201, _question_json(run))

@@ -17,7 +17,7 @@ from inference.core.loop.simulated import CannotSimulateError
 from inference.core.simulation.steady_state import compile_simulation
 from inference.features.asking.blocks.port_load import BlockLoad, load_of
 from inference.features.asking.loop.answer import cpu_of, explained
-from inference.features.asking.loop.cpus import LoopCpu, cpus
+from inference.features.asking.loop.cpus import cpus
 from inference.features.asking.loop.document import TIMELINE_FORMATS, document_of, lines_of, timeline_for
 from inference.features.asking.loop.request import LoopQuestion
 from inference.features.asking.loop.tools import askable_tools
@@ -38,7 +38,7 @@ from inference.features.asking.questions.query import with_aliasing_variants
 from inference.features.library.experiments.shell import PredictExperiment
 from inference.formats.quoting import csv_text
 from inference.isa.block_changes import AddressRelation
-from inference.isa.blocks import block_of_bytes, isa_of_fields
+from inference.isa.blocks import block_of_bytes
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.code.block import Block
 from inference.measuring.blocks import UNROLLED
@@ -135,7 +135,7 @@ class Command(PredictExperiment):
             super().handle(*args, **options)
             return
         row = _mapping(options["ports"]) if options["ports"] else None
-        isa = isa_of_fields(options) if row is None else code_isa(row.isa)
+        isa = options["isa"] if row is None else code_isa(row.isa)
         blocks = blocks_of_file(options["experiment"], options["piece"], MAX_BLOCKS, self.stderr.write, isa)
         if row is not None:
             self._write_ports(row, blocks, as_json=options["json"])
@@ -183,13 +183,15 @@ class Command(PredictExperiment):
         """Print per block what a core model says about it, and write its timeline."""
         timeline: Path | None = options["timeline"]
         ending = None if timeline is None else _timeline_ending(timeline)
-        question, cpu = _question(options)
+        question = _question(options)
         reading, pieces = pieces_of_file(
             options["experiment"], options["piece"], MAX_BLOCKS, self.stderr.write, question.isa
         )
         if timeline is not None and len(pieces) != 1:
             raise CommandError(f"--timeline takes one block, not {len(pieces):,}: choose it with --piece")
         compile_simulation()
+        question = question.model_copy(update={"isa": pieces[0].block.isa})
+        cpu = cpu_of(question, cpus())
         numbers = [reading.pieces.index(piece) + 1 for piece in pieces]
         answers = [
             explained(question.model_copy(update={"piece": number}), cpu, reading) for number in numbers
@@ -265,8 +267,8 @@ def _timeline_ending(file: Path) -> str:
     return ending
 
 
-def _question(options: dict[str, Any]) -> tuple[LoopQuestion, LoopCpu]:
-    """The question without its code, and the CPU: by --cpu, or by a core model as the only --predictor."""
+def _question(options: dict[str, Any]) -> LoopQuestion:
+    """The question without its code; its CPU by --cpu, or by a core model as the only --predictor."""
     names = options["predictor"]
     fields: dict[str, Any] = {"cpu": options["cpu"], "mode": options["mode"] or UNROLLED}
     if names:
@@ -283,8 +285,7 @@ def _question(options: dict[str, Any]) -> tuple[LoopQuestion, LoopCpu]:
             "unknown": settings.unknown,
             "omit": ",".join(settings.left_out),
         }
-    question = LoopQuestion(isa=isa_of_fields(options), **fields)
-    return question, cpu_of(question, cpus(question.isa))
+    return LoopQuestion(isa=options["isa"], **fields)
 
 
 def _mapping(name: str) -> PortMapping:

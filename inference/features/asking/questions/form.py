@@ -13,11 +13,11 @@ from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.predictors.offers import Offer, Offers, offers
 from inference.features.asking.predictors.query import available_on, predictor_row, processor_field
 from inference.features.asking.questions.request import AskConfig
-from inference.isa.blocks import isa_of_fields
+from inference.isa.blocks import DETECTED
 from inference.isa.code.block import Block, BlockError
 from inference.isa.code.pasted_blocks import BlocksOfText
 from inference.isa.start_values import START
-from inference.isa.targets import DEFAULT, names_with_blocks
+from inference.isa.targets import names_with_blocks
 from inference.measuring.blocks import BlockOptions
 from inference.models import Predictor
 from inference.predictors import machine
@@ -71,8 +71,13 @@ class ChoosingForm(RequestForm):
         """Fill `rows`: the stored predictors of the selected offers, created where there are none."""
         selected = set(data.get("predictors", ()))
         for offer in self.offers.all:
-            if offer.text in selected:
+            if offer.text in selected and self.takes(offer):
                 self._choose_row(offer)
+
+    def takes(self, offer: Offer) -> bool:
+        """Whether the offer can answer for what is asked; else why not is noted."""
+        del offer
+        return True
 
     def text_of(self, offer: Offer) -> str:
         """The text by which `inference.features.asking.predictors.query.predictor_row` finds the offer."""
@@ -126,16 +131,17 @@ class BlockForm(RunForm, ProcessorForm):
     """The form of the page of basic blocks; `reading` has the decoded blocks once the form is valid."""
 
     isa = forms.ChoiceField(
-        choices=lambda: [(name, name) for name in names_with_blocks()],
-        initial=DEFAULT,
+        choices=lambda: [(DETECTED, "as the code shows"), *((name, name) for name in names_with_blocks())],
         required=False,
-        widget=forms.HiddenInput,
+        label="Instruction set",
+        help_text="Of machine code in digits alone, x86-64 is assumed.",
     )
     code = forms.CharField(
         label="Basic blocks",
         max_length=TEXT_LIMIT,
-        help_text="Intel or AT&T syntax, what compilers, disassemblers, debuggers and perf print, or machine "
-        "code in hexadecimal digits. Code with jumps is cut into loops; other paragraphs are a block each.",
+        help_text="Assembly of x86-64 or AArch64, what compilers, disassemblers, debuggers and perf print, "
+        "or machine code in hexadecimal digits. Code with jumps is cut into loops; other paragraphs are a "
+        "block each.",
         widget=forms.Textarea(
             attrs={"rows": 10, "class": "mono", "spellcheck": "false", "autocapitalize": "off"}
         ),
@@ -187,7 +193,7 @@ class BlockForm(RunForm, ProcessorForm):
         """Decode the text into `reading`."""
         text: str = self.cleaned_data["code"]
         try:
-            self.reading = read(text, MAX_BLOCKS, isa_of_fields(self.cleaned_data))
+            self.reading = read(text, MAX_BLOCKS, self.cleaned_data.get("isa") or DETECTED)
         except BlockError as error:
             raise forms.ValidationError(f"The code was not decoded: {error}.") from None
         if self._needs_predictors and self._piece is None and (dropped := self.reading.dropped):
@@ -215,6 +221,12 @@ class BlockForm(RunForm, ProcessorForm):
             super().choose_rows(data)
             if not self.rows and not self.errors:
                 self.add_error("predictors", "; ".join(self.left_out) or "Choose at least one.")
+
+    def takes(self, offer: Offer) -> bool:
+        isa = self.blocks[0].isa
+        if isa not in offer.isas:
+            self.left_out.append(f"{offer.label} does not answer for {isa}")
+        return isa in offer.isas
 
     def block_options(self) -> BlockOptions:
         options = {name: self.cleaned_data[name] for name in HARNESS_FIELDS}

@@ -20,7 +20,6 @@ from inference.features.asking.questions.form import HARNESS_FIELDS, BlockForm
 from inference.features.asking.questions.query import KIND
 from inference.isa.blocks import block_of_hex, isa_of_fields
 from inference.isa.bodies import obstacle_to_blocks
-from inference.isa.targets import DEFAULT
 from inference.measuring.blocks import LOOP, UNROLLED
 from inference.models import ISA, Machine, Predictor, Run
 from inference.predictors import core_model, machine, mapping
@@ -52,24 +51,14 @@ def blocks(request: HttpRequest) -> HttpResponse:
     form = _initial_form(request)
     if "code" not in request.GET and "code" not in form.initial:
         return _page(request, form)
-    if (
-        "code" in request.GET and "isa" not in request.GET
-    ):  # an address written before blocks had an instruction set
-        return redirect(f"{reverse('blocks')}?{urlencode({'isa': DEFAULT})}&{request.GET.urlencode()}")
     form = BlockForm(_with_defaults(form, request.GET), known=form.offers)
     return _page(request, form, status=200 if form.is_valid() else 400)
 
 
 def _address(posted: QueryDict) -> str:
-    named = ("code", "processor", *HARNESS_FIELDS)
+    named = ("isa", "code", "processor", *HARNESS_FIELDS)
     fields: list[tuple[str, Any]] = [(name, posted[name]) for name in named if posted.get(name)]
-    return urlencode(
-        [
-            ("isa", isa_of_fields(posted)),
-            *fields,
-            *(("predictors", text) for text in posted.getlist("predictors")),
-        ]
-    )
+    return urlencode([*fields, *(("predictors", text) for text in posted.getlist("predictors"))])
 
 
 def _with_defaults(form: BlockForm, query: QueryDict) -> QueryDict:
@@ -147,9 +136,9 @@ def _measure(request: HttpRequest, form: BlockForm) -> HttpResponse:
 
 
 def _page(request: HttpRequest, form: BlockForm, status: int = 200) -> HttpResponse:
-    isa = ISA.objects.filter(name=form["isa"].value() or DEFAULT).first()
     mode = str(form["mode"].value() or LOOP)
     pieces = form.reading.pieces if form.is_bound and "code" not in form.errors else ()
+    isa = ISA.objects.filter(name=pieces[0].block.isa).first() if pieces else None
     decoded = block_views([piece.block for piece in pieces[:MAX_DECODED]], isa, mode=mode) if pieces else []
     ticked = form.selected_texts()
     groups = (

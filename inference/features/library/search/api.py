@@ -75,7 +75,7 @@ def search(request: HttpRequest, sought: Query[SearchParameters]) -> Any:
     return {
         "answers": [{"text": row.text, "detail": row.detail, "page": row.page} for row in answers],
         "groups": [_group(group) for group in find(sought.q, sought.limit)],
-        "isa": DEFAULT,
+        "isa": DEFAULT if code is None else code.isa,
         "blocks": [] if code is None else [block.hex for block in code.blocks],
     }
 

@@ -17,7 +17,6 @@ from inference.features.library.search.question import (
     near_answers,
     question_of,
 )
-from inference.isa.targets import DEFAULT
 from inference.web.contributions import Context, Hit, SearchHits
 
 MAX_HITS = 8
@@ -68,7 +67,8 @@ def _matches(text: str, code: PastedCode | None, answers: Sequence[SearchAnswer]
 
 
 def explanation_url(code: PastedCode) -> str:
-    return f"{reverse('loop')}?{urlencode({'isa': DEFAULT, 'code': code.code})}"
+    isa = {"isa": code.isa} if code.blocks else {}
+    return f"{reverse('loop')}?{urlencode({**isa, 'code': code.code})}"
 
 
 def _linked(group: SearchHits) -> list[tuple[Hit, str]]:

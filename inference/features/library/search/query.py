@@ -17,6 +17,7 @@ from django.db.models.functions import Length
 from inference.isa.blocks import DETECTED
 from inference.isa.code.block import Block, BlockError
 from inference.isa.search import SearchError
+from inference.isa.targets import DEFAULT
 from inference.isa.targets.aarch64_recognition import looks_like_aarch64
 from inference.models import (
     ISA,
@@ -55,6 +56,11 @@ class PastedCode:
     blocks: Sequence[Block]
     complaint: str
     certain: bool
+
+    @property
+    def isa(self) -> str:
+        """The instruction set of the blocks; `DEFAULT` without any."""
+        return self.blocks[0].isa if self.blocks else DEFAULT
 
 
 def find(text: str, most: int) -> list[SearchHits]:

@@ -227,6 +227,8 @@ def test_words_are_code_and_unreachable_data_is_none():
         (".data\nadd x0, x0, x1", "line 2.*section of data"),
         ("f: nop\n" + "nop\n" * 9000 + "tbz x0, #1, f", "cannot reach so far"),
         ("// OSACA-BEGIN\nnop", "line 1"),
+        ("nop\n" + ".a:" * 1000, "line 2.*unknown directive"),
+        ("\n".join(f"mov x{n % 30}, #{n}" for n in range(10_001)), "at most 10,000 different"),
     ],
 )
 def test_wrong_programs_are_errors_with_their_place(text: str, message: str):

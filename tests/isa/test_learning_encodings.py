@@ -26,7 +26,7 @@ BYTES: dict[Hashable, str] = {number: f"#{number}" for number in (77, *range(0, 
 
 
 def assemble(lines: Sequence[str]) -> list[int | None]:
-    """`add rA, rB`, `copy rA` with its number twice, `load rA, #n` of a split number, `odd #n` of any bits."""
+    """`add rA, rB`, `copy rA` with its number twice, `load rA, #n` of a split number, `odd #n` of any."""
     return [word_of(line) for line in lines]
 
 

@@ -21,6 +21,7 @@ from inference.isa.code.sections import Sections
 from inference.isa.code.source import LinePart, Regions, SourceLine, refuse_control_characters, source_lines
 
 MAX_INSTRUCTIONS = 50_000  # of a text
+MAX_DISTINCT = 10_000  # instructions, each of which is read in a tenth of a millisecond
 _MAX_STATEMENT_LENGTH = 2000  # characters, labels included
 
 _LABEL = re.compile(r"(\"[^\"]+\"|[\w.$?@]+)\s*:(?!:)\s*(.*)", re.DOTALL)
@@ -112,6 +113,7 @@ class _TextReader:
         self._sections = state.sections
         self._labels: list[str] = []
         self._lines_of_labels: dict[str, int] = {}
+        self._distinct: set[str] = set()
 
     def line(self, line: SourceLine) -> None:
         before, remarks = len(self.statements), len(self.remarks)
@@ -147,7 +149,7 @@ class _TextReader:
             return
         if len(text) > _MAX_STATEMENT_LENGTH and not text.startswith("."):
             raise BlockError(f"a statement has at most {_MAX_STATEMENT_LENGTH:,} characters")
-        while labelled := _LABEL.fullmatch(text):
+        while len(text) <= _MAX_STATEMENT_LENGTH and (labelled := _LABEL.fullmatch(text)):
             self._label(labelled[1].strip('"'), number)
             text = labelled[2]
         if not text:
@@ -225,8 +227,10 @@ class _TextReader:
             text = bare[2]
         if self._state.constants:
             text = _NAME.sub(self._constant_text, text)
-        instruction = read_instruction(text)
-        self._append(number, part, instruction, 0)
+        self._distinct.add(text)
+        if len(self._distinct) > MAX_DISTINCT:
+            raise BlockError(f"a text has at most {MAX_DISTINCT:,} different instructions: paste less of it")
+        self._append(number, part, read_instruction(text), 0)
 
     def _constant_text(self, match: re.Match[str]) -> str:
         value = self._state.constants.get(match[0])
@@ -255,6 +259,8 @@ class _TextReader:
 
 def _begins_statement(text: str) -> bool:
     """Whether the text behind a semicolon is a statement; for Apple and armasm it is a comment."""
+    if len(text) > _MAX_STATEMENT_LENGTH:
+        return False
     while labelled := _LABEL.fullmatch(text):
         text = labelled[2]
         if not text:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from statistics import median
 
 from inference.formats.block_entries import BlockEntries, BlockEntry
-from inference.formats.blocks_csv import HIGHEST
+from inference.formats.blocks_csv import HIGHEST, ROW_LIMIT
+from inference.formats.experiment_csv import COLUMN_LIMIT
 from inference.formats.problems import Problems, excerpt
 from inference.formats.text_proto import Message, TextProtoError, Value, top_fields
 from inference.isa.blocks import BlockError, block_of_text
@@ -23,6 +24,7 @@ TITLE = "blocks of gematria (text protobuf)"
 BEGINNING = re.compile(
     rb"\A(?:\xef\xbb\xbf)?(?:\s*+#.*)*+\s*+(?:basic_blocks?|inverse_throughputs)\s*+:?\s*+[{<\[]"
 )
+_NOTES = 20  # about different sources that an import reports
 _SPREAD = 0.1
 """Share by which the numbers of one source may differ before a note says so."""
 
@@ -44,11 +46,14 @@ def read_gematria(content: bytes, problems: Problems) -> BlockEntries:
     text = content.decode("utf-8-sig", "surrogateescape")
     counts: Counter[str] = Counter()
     try:
-        entries = tuple(_entry(block, line, counts) for line, block in _blocks(text))
+        blocks = islice(_blocks(text), ROW_LIMIT + 1)
+        entries = tuple(_entry(block, line, counts) for line, block in blocks)
     except TextProtoError as error:
         problems.add(str(error), "blocks of gematria in text format are expected", row=error.line)
         return BlockEntries(TITLE)
-    return BlockEntries(TITLE, entries, notes=tuple(f"{note}: {count:,}" for note, count in counts.items()))
+    return BlockEntries(
+        TITLE, entries, notes=[f"{note}: {count:,}" for note, count in counts.most_common(_NOTES)]
+    )
 
 
 def _blocks(text: str) -> Iterator[tuple[int, Message]]:
@@ -67,12 +72,15 @@ def _blocks(text: str) -> Iterator[tuple[int, Message]]:
 
 def _entry(message: Message, line: int, counts: Counter[str]) -> BlockEntry:
     answers: dict[str, float] = {}
+    repeats: Counter[str] = Counter()
     try:
         for throughput in _messages(message, "inverse_throughputs"):
             numbers = [_number(value) for value in throughput.get("inverse_throughput_cycles", ())]
-            name = column = _text(throughput, "source") or "throughput"
-            while column in answers:
-                column += " (again)"
+            name = _text(throughput, "source") or "throughput"
+            repeats[name] += 1
+            column = name if repeats[name] == 1 else f"{name} ({repeats[name]})"
+            if column in answers or len(answers) > COLUMN_LIMIT:
+                raise _UnreadableError(f"more numbers by {excerpt(name)} than can be told apart")
             if numbers:
                 answers[column] = median(numbers)
             if numbers and max(numbers) > min(numbers) * (1 + _SPREAD):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
@@ -81,11 +82,13 @@ class _MachineTable(BlockFile):
             del titles[machine]
             self.columns = replace(self.columns, names=tuple(titles.values()), places=tuple(titles))
         by_block: dict[bytes | str, list[BlockEntry]] = {}
-        while len(by_block) <= ROW_LIMIT and not self.problems.full and (record := first or self._next()):
+        counts: Counter[tuple[bytes | str, str]] = Counter()
+        while self.read <= ROW_LIMIT and not self.problems.full and (record := first or self._next()):
             first = None
+            self.read += 1
             for entry in self._entries(*record, machine):
-                of_block = by_block.setdefault(code_of(entry.cell) or entry.cell, [])
-                _merge(entry, of_block)
+                key = code_of(entry.cell) or entry.cell
+                _add(entry, key, by_block.setdefault(key, []), counts)
         return chain.from_iterable(by_block.values())
 
     def _entries(self, line: int, cells: list[str], machine: int) -> Iterator[BlockEntry]:
@@ -109,10 +112,19 @@ class _MachineTable(BlockFile):
             yield BlockEntry(line, cells[0].strip(), answers)
 
 
-def _merge(entry: BlockEntry, of_block: list[BlockEntry]) -> None:
-    """Add an entry to the first row of its block that has no number of its machine yet."""
-    for place, other in enumerate(of_block):
-        if not other.answers.keys() & entry.answers.keys():
-            of_block[place] = replace(other, answers={**other.answers, **entry.answers})
-            return
-    of_block.append(entry)
+def _add(
+    entry: BlockEntry,
+    key: bytes | str,
+    of_block: list[BlockEntry],
+    counts: Counter[tuple[bytes | str, str]],
+) -> None:
+    """Add an entry to the first row of its block that has no number of its machine yet.
+
+    `counts`: rows that have one, by block and column.
+    """
+    place = max((counts[key, name] for name in entry.answers), default=0)
+    counts.update({(key, name): place + 1 - counts[key, name] for name in entry.answers})
+    if place < len(of_block):
+        of_block[place] = replace(of_block[place], answers={**of_block[place].answers, **entry.answers})
+    else:
+        of_block.append(entry)

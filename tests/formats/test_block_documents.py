@@ -54,7 +54,7 @@ def test_machine_code_counts_and_the_median_of_samples() -> None:
     summary = summary_of(MACHINE_CODE)
     assert [row.code.hex() for row in summary.first] == ["4801d8480fafc3", "4801c3"]
     assert [row.numbers for row in summary.first] == [(4.0, None), (1.0, 2.0)]
-    assert columns_of(summary) == [("mca: skl", 2, 4.0), ("mca: skl (again)", 1, 2.0)]
+    assert columns_of(summary) == [("mca: skl", 2, 4.0), ("mca: skl (2)", 1, 2.0)]
     (note,) = summary.notes
     assert "differ by more than 10%, median taken: 1" in note
     assert summary.left_out == 1

@@ -89,6 +89,8 @@ class _MachineTable(BlockFile):
             for entry in self._entries(*record, machine):
                 key = code_of(entry.cell) or entry.cell
                 _add(entry, key, by_block.setdefault(key, []), counts)
+        if self.read > ROW_LIMIT:
+            self.problems.add(f"more than {ROW_LIMIT:,} rows", "split the file")
         return chain.from_iterable(by_block.values())
 
     def _entries(self, line: int, cells: list[str], machine: int) -> Iterator[BlockEntry]:

@@ -266,6 +266,12 @@ def test_rows_of_a_machine_table_that_cannot_be_read_are_named() -> None:
         assert part in text
 
 
+def test_a_table_of_machines_that_is_too_long_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inference.formats.machine_tables.ROW_LIMIT", 2)
+    assert summary_of(ROWS).lines() == ["blocks: more than 2 rows; split the file"]
+    assert summary_of(ROWS[: ROWS.index("4829d8")]).lines() == []
+
+
 def test_equal_blocks_with_equal_numbers_are_no_contradiction() -> None:
     summary, chunks = read_chunks(io.BytesIO(b"bb,a,b\n90,1.0,\n90,1.05,3\n90,,3\n"), "x.csv", SKIP)
     assert sum(len(chunk.rows) for chunk in chunks) == 3

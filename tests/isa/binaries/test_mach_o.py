@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.isa.blocks import block_reader
+from inference.isa.blocks import BlockError, block_reader
 from inference.isa.code.binaries.headers import BinaryFileError
 from inference.isa.code.binaries.loops import Search, loops_in
 from inference.isa.code.binaries.program import file_kind, is_program, read_program
@@ -76,6 +76,11 @@ def test_a_table_of_functions_that_ends_in_a_number_is_read_as_far_as_it_goes() 
     assert loops(mach_o(symbols=False, starts="ff" * 200))
 
 
+def test_a_program_of_apple_silicon_has_its_loops() -> None:
+    scan = bytes.fromhex("0104c13c 421000f1 c1ffff54 c0035fd6")  # ldr q1, [x0], #16; subs; b.ne; ret
+    assert loops(mach_o(scan, cpu=ARM)) == [("work", 0, 3)]
+
+
 def test_the_first_bytes_tell_what_a_file_is() -> None:
     assert file_kind(mach_o()[:64]) == "x86-64 executable"
     assert file_kind(mach_o(cpu=ARM, kind=6)[:64]) == "AArch64 shared library"
@@ -110,5 +115,5 @@ def test_damaged_files_give_loops_or_a_reason(data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(4, len(content) - 1))
         content[at] = data.draw(st.integers(0, 255))
-    with suppress(BinaryFileError):
+    with suppress(BinaryFileError, BlockError):
         loops(bytes(content[: data.draw(st.integers(0, len(content)))]))

@@ -15,6 +15,7 @@ from inference.isa.blocks import block_reader, object_file
 from inference.isa.code.binaries.headers import MAX_SECTIONS, BinaryFileError
 from inference.isa.code.binaries.loops import Loop, Search, loops_in, weighted_loops
 from inference.isa.code.binaries.program import file_kind, read_program
+from inference.isa.llvm_mc import program as llvm_mc_program
 from inference.isa.targets import DEFAULT
 from tests.compiled import compiled, tool
 from tests.drawn import examples
@@ -166,3 +167,32 @@ def test_samples_belong_to_the_innermost_loop() -> None:
     (inner,) = loops(object_file(outer))
     assert weighted_loops([inner], {0: 5.0, 3: 2.0, 7: 9.0}) == [(inner, 7.0)]
     assert weighted_loops([inner], {99: 5.0}) == []
+
+
+SCAN = bytes.fromhex("0104c13c 421000f1 c1ffff54")
+"""ldr q1, [x0], #16; subs x2, x2, #4; b.ne to the first one."""
+
+
+def test_an_aarch64_file_has_its_loops(tmp_path: Path) -> None:
+    content = object_file(SCAN + bytes.fromhex("c0035fd6"), "scan", "AArch64")
+    program = read_program(content)
+    assert (program.isa, program.title) == ("AArch64", "object file (ELF)")
+    (loop,) = loops_in(program, program.functions(), Search(), block_reader(program.isa))
+    assert (loop.function.name, loop.start, loop.code, loop.instructions) == ("scan", 0, SCAN, 3)
+
+
+@pytest.mark.skipif(llvm_mc_program() is None, reason="llvm-mc is not installed")
+def test_a_jump_of_aarch64_that_the_linker_has_still_to_place_closes_a_loop_of_its_section(
+    tmp_path: Path,
+) -> None:
+    source = tmp_path / "a.s"
+    source.write_text(
+        ".globl f\n.type f,%function\nf: add x0, x0, x1\n cbnz x0, elsewhere\n b elsewhere\n.size f, .-f\n"
+        ".globl g\n.type g,%function\ng: sub x0, x0, #1\n cbnz x0, g\n ret\n.size g, .-g\n"
+    )
+    made = tmp_path / "a.o"
+    command = [str(llvm_mc_program()), "-triple=aarch64", "-filetype=obj", str(source), "-o", str(made)]
+    subprocess.run(command, check=True)
+    program = read_program(made.read_bytes())
+    found = list(loops_in(program, program.functions(), Search(), block_reader(program.isa)))
+    assert [(loop.function.name, loop.instructions) for loop in found] == [("g", 2)]

@@ -271,6 +271,11 @@ def iteration_of(block: Block) -> Iteration:
     return _framer(block).iteration_of(block)
 
 
+def walk_end(block: Block, copies: int, registers: Mapping[str, int]) -> bytes:
+    """Code behind the copies in a loop that leads back registers which walk through memory."""
+    return _framer(block).walk_end(block, copies, registers)
+
+
 def needs_avx(block: Block, flags: Collection[str] | None) -> bool:
     """Whether vector registers start 256 bits wide; `flags`: the CPU's, None where unknown."""
     return _framer(block).needs_avx(block, flags)

@@ -17,7 +17,7 @@ from inference.core.latency import ChainReading
 from inference.isa.blocks import Block, accesses_of, block_of_bytes, stores_of
 from inference.isa.chains import DependencyChain
 from inference.isa.code.block import default_copies
-from inference.isa.dependences import PAGE_BYTES, STACK, InstructionAccesses, MemoryPlace
+from inference.isa.dependences import MEMORY_BYTES, STACK, InstructionAccesses, MemoryPlace
 
 _LINE = 64  # bytes of a cache line
 _IN_ADDRESS = ("address", "base", "index")
@@ -326,7 +326,7 @@ def _moves_stack(places: Sequence[MemoryPlace]) -> bool:
 def _in_iteration(place: MemoryPlace, iteration: int) -> MemoryPlace:
     if not place.step:
         return place
-    return place._replace(offset=(place.offset + iteration * (place.step or 0)) % PAGE_BYTES)
+    return place._replace(offset=(place.offset + iteration * (place.step or 0)) % MEMORY_BYTES)
 
 
 def _text(place: MemoryPlace) -> tuple[tuple[tuple[str, int], ...], int, int]:

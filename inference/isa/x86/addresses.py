@@ -2,8 +2,8 @@
 
 A value is a sum of unknown parts and a constant, so that `[rax+8]` and `[rbx]` are the same place after `lea
 rbx, [rax+8]`. Where registers and memory start with one number, as on machines that measure blocks, nearly
-all values are numbers, and all pages are one (`inference.agent.paging`): accesses that are far apart in the
-code meet. Equal computations on equal values give the same unknown again, so that an address can be constant
+all values are numbers, and all addresses lead to the same few pages: accesses that are far apart in the code
+can meet. Equal computations on equal values give the same unknown again, so that an address can be constant
 without being known.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import accumulate, count
 from typing import NamedTuple
 
-from inference.isa.dependences import PAGE_BYTES
+from inference.isa.dependences import MEMORY_BYTES
 from inference.isa.start_values import START
 from inference.isa.x86.register_choices import RCX, RSP
 from inference.isa.x86.steps import MemoryAddress, Operand, RegisterPart, Step, step_of
@@ -39,6 +39,14 @@ class BlockAddress(NamedTuple):
     offset: int
     step: int | None
     page: int = 0
+
+
+class RegisterWalk(NamedTuple):
+    """A register that moves by `step` per iteration, and an address by up to `bytes_per_unit` as much."""
+
+    register: int
+    step: int
+    bytes_per_unit: float
 
 
 class InstructionAddresses(NamedTuple):
@@ -79,12 +87,39 @@ def addresses_of(
     ]
 
 
+def walks_of(codes: Sequence[bytes]) -> list[RegisterWalk]:
+    """The registers that move by the same number in each iteration; none where no address moves."""
+    addresses = [
+        address
+        for found in addresses_of(codes, equal_start=True)
+        for address in (found.memory, found.stack)
+        if address is not None
+    ]
+    fastest = max((abs(address.step or 0) for address in addresses), default=0)
+    if not fastest:
+        return []
+    steps = list(map(step_of, codes))
+    starts = list(accumulate(map(len, codes[:-1]), initial=0))
+    interpreter = _BlockInterpreter(equal_start=True, code_bytes=0)
+    before, earlier, later = {}, {}, {}
+    for _ in range(_ITERATIONS):
+        interpreter.iteration(steps, starts)
+        before, earlier, later = earlier, later, interpreter.registers
+    walks = []
+    for register, value in later.items():
+        step = value.plus(earlier[register], -1)
+        if not step.parts and step.constant and step == earlier[register].plus(before[register], -1):
+            signed = _signed(step.constant)
+            walks.append(RegisterWalk(register, signed, fastest / abs(signed)))
+    return walks
+
+
 def _block_address(earlier: Value | None, later: Value | None, *, equal_start: bool) -> BlockAddress | None:
     if earlier is None or later is None:
         return None
     step = _signed(later.constant - earlier.constant) if earlier.parts == later.parts else None
     if equal_start and not later.parts:
-        return BlockAddress((), later.constant % PAGE_BYTES, step, later.constant // PAGE_BYTES)
+        return BlockAddress((), later.constant % MEMORY_BYTES, step, later.constant // MEMORY_BYTES)
     return BlockAddress(later.parts, _signed(later.constant), step)
 
 
@@ -137,6 +172,10 @@ class _BlockInterpreter:
         self._flags = self._unknown("flags")
         self._stored: list[_Stored] = []
         self._iteration = 0
+
+    @property
+    def registers(self) -> dict[int, Value]:
+        return dict(self._registers)
 
     def iteration(self, steps: Sequence[Step], starts: Sequence[int]) -> list[_Accessed]:
         """The addresses of each instruction in one more iteration; `starts`: offsets of their code."""
@@ -261,7 +300,7 @@ class _BlockInterpreter:
             return None
         distance = _signed(address.constant - stored.address.constant)
         if self._equal_start and not address.parts:
-            distance = (distance + PAGE_BYTES // 2) % PAGE_BYTES - PAGE_BYTES // 2
+            distance = (distance + MEMORY_BYTES // 2) % MEMORY_BYTES - MEMORY_BYTES // 2
         return distance
 
     def _joined(self, address: Value, bits: int) -> Value | None:

@@ -101,10 +101,11 @@ def walks_of(codes: Sequence[bytes]) -> list[RegisterWalk]:
     steps = list(map(step_of, codes))
     starts = list(accumulate(map(len, codes[:-1]), initial=0))
     interpreter = _BlockInterpreter(equal_start=True, code_bytes=0)
-    before, earlier, later = {}, {}, {}
+    registers = []
     for _ in range(_ITERATIONS):
         interpreter.iteration(steps, starts)
-        before, earlier, later = earlier, later, interpreter.registers
+        registers.append(interpreter.registers)
+    before, earlier, later = registers[-3:]
     walks = []
     for register, value in later.items():
         step = value.plus(earlier[register], -1)

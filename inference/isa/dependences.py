@@ -95,6 +95,7 @@ class InstructionAccesses(NamedTuple):
         latency: Cycles from its sources to its results by assumption, of a load those from its address; None
             for the core's own.
         by_values: Its time, alone too, depends on the values that it computes with.
+        moves: Its result is what it reads, unchanged.
     """
 
     scheme: str | None
@@ -107,6 +108,7 @@ class InstructionAccesses(NamedTuple):
     keeps_flags: bool = False
     latency: float | None = None
     by_values: bool = False
+    moves: bool = False
 
     @property
     def in_memory(self) -> bool:

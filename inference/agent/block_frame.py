@@ -100,8 +100,8 @@ def _begin(frame: Frame, layout: Layout, *, refills: bool) -> bytes:
     """Memory, vector and general-purpose registers as they shall be."""
     code = _UPWARDS + _set("rax", layout.state) + (_RESET_X87 if frame.unrolled else b"")
     if refills:
-        # mov rdi, [rax+SOURCE]; mov rdx, rax; mov rax, [rax+PATTERN]; mov ecx, 512; rep stosq; mov rax, rdx
-        code += bytes.fromhex("488b7830 4889c2 488b4060 b900020000 f348ab 4889d0")
+        # mov rdi, [rax+SOURCE]; mov rdx, rax; mov rax, [rax+PATTERN]; mov ecx, 4096; rep stosq; mov rax, rdx
+        code += bytes.fromhex("488b7830 4889c2 488b4060 b900100000 f348ab 4889d0")
     code += _fill_vectors(frame) + _FPU_FILL[frame.fpu]
     counter = frame.counter_register
     if not frame.unrolled and counter:

@@ -49,10 +49,9 @@ class BlockTimer(Timer):
 
     def time(self, item: BatchItem, quiet: float | None = None) -> Timing:
         """One pass; see `Timer.time`. Raises `HarnessError` also where a block touches forbidden memory."""
-        if len(item.code) > MAX_COPIES_BYTES:
-            raise HarnessError(
-                f"the copies of a block have at most {MAX_COPIES_BYTES} bytes, not {len(item.code)}"
-            )
+        size = len(item.code) + len(item.end)
+        if size > MAX_COPIES_BYTES:
+            raise HarnessError(f"the copies of a block have at most {MAX_COPIES_BYTES} bytes, not {size}")
         if self._block_frame.unrolled and item.half_copies == item.copies:
             raise HarnessError("an unrolled block is timed in two lengths")
         try:
@@ -101,7 +100,7 @@ class BlockTimer(Timer):
         layout, codes = self._block_memory.layout, {}
         for offset, body in ((0, item.code), (CODE_BYTES // 2, item.code[: item.half_bytes])):
             codes[offset] = block_frame.function(
-                self._block_frame, body, layout.code + offset, layout, refills=refills
+                self._block_frame, body + item.end, layout.code + offset, layout, refills=refills
             )
         full, half = self._block_memory.place(codes)
         return [(full, item.copies), (half, item.half_copies)]

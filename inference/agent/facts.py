@@ -55,6 +55,7 @@ def facts(core: int | None) -> Json:
         "x87_blocks": True,  # nor one from before blocks found registers of x87 and MMX filled
         "clear_masks": True,  # nor one whose blocks always find masks of ones
         "latency_bound": True,  # nor one that times chains only while nobody else uses the core
+        "leads_back": True,  # nor one whose blocks find a single page of memory, however far they walk
         "unfit": unfit(platform.system(), machine, emulated),
         **description(core, core_types()),
     }

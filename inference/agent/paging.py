@@ -1,10 +1,11 @@
-"""Memory for basic blocks: pages are mapped when a block touches them, all to one page (as in BHive).
+"""Memory for basic blocks: pages are mapped when a block touches them, to a few pages in turn.
 
 A block is code out of its context: what its registers point to is not there. A signal handler, in machine
-code and with a stack of its own, maps each page that faults to one shared page of memory, so that all of it
-is in the first-level cache, and lets the block go on. It maps only where nothing is: what is mapped and still
-faults (code, constants, guard pages) belongs to this process. Then, and when a block touches more pages than
-it may, or an address that cannot be, the handler leads out of the block, and the reason stands in the state.
+code and with a stack of its own, maps each page that faults to one of `PAGES` pages of memory, so that all
+is in the first-level cache, and lets the block go on. It maps only where nothing is: what is mapped and
+still faults (code, constants, guard pages) belongs to this process. Then, and when a block touches more pages
+than it may, or an address that cannot be, the handler leads out of the block, and the reason stands in the
+state.
 
 The code of blocks lies far from everything else, so that operands relative to the instruction pointer find
 free addresses, too, and cannot be written while it runs.
@@ -24,6 +25,12 @@ from inference.agent.code_pages import CodePagesError, Function, GuardedPages, f
 from inference.agent.protocol import Frame
 
 CODE_BYTES = 64 * 1024  # for a block and its frame
+PAGES = 8
+"""Pages of memory, as large as small first-level caches; virtual pages are mapped to them by the lowest bits
+of their numbers. With one alone, as in BHive, accesses of different pages would meet, and cores that predict
+the way of the cache by the virtual address would find a line only under the address that used it last.
+"""
+
 MAX_PAGES = 16384
 """Each is a mapping of its own, of which a process may have 65,530."""
 
@@ -53,26 +60,28 @@ _HANDLER = bytes.fromhex(
     "4889d5"  # mov rbp, rdx
     "488b82a8000000"  # mov rax, [rdx+168]: the instruction that faulted
     "483b03"  # cmp rax, [rbx+LOW]
-    "0f828e000000"  # jb foreign
+    "0f8297000000"  # jb foreign
     "483b4308"  # cmp rax, [rbx+HIGH]
-    "0f8384000000"  # jae foreign
+    "0f838d000000"  # jae foreign
     "4c8b4610"  # mov r8, [rsi+16]: the address that it touched
     "4c894328"  # mov [rbx+ADDRESS], r8
     "8b4608"  # mov eax, [rsi+8]: what kind of fault
     "41b903000000"  # mov r9d, NO_ADDRESS
     "3d80000000"  # cmp eax, SI_KERNEL
-    "745c"  # je escape
+    "7465"  # je escape
     "41b901000000"  # mov r9d, NOT_ITS_OWN
     "83f801"  # cmp eax, SEGV_MAPERR: nothing is there
-    "7551"  # jne escape
+    "755a"  # jne escape
     "41b902000000"  # mov r9d, TOO_MANY
     "48837b1800"  # cmp qword ptr [rbx+LEFT], 0
-    "7444"  # je escape
+    "744d"  # je escape
     "4981e000f0ffff"  # and r8, -4096
     "41b904000000"  # mov r9d, REFUSED
     "4981f800000100"  # cmp r8, 0x10000: many systems give these to nobody
-    "722e"  # jb escape
-    "488b7b30"  # mov rdi, [rbx+SOURCE]
+    "7237"  # jb escape
+    "4489c7"  # mov edi, r8d
+    "81e700700000"  # and edi, (PAGES - 1) * 4096
+    "48037b30"  # add rdi, [rbx+SOURCE]
     "31f6"  # xor esi, esi: of size 0, a shared mapping is not moved but made once more
     "ba00100000"  # mov edx, 4096
     "41ba03000000"  # mov r10d, MREMAP_MAYMOVE | MREMAP_FIXED
@@ -115,9 +124,9 @@ class BlockMemory:
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
         self._state, self.layout = _reserve_addresses()
-        self._shared = mmap.mmap(-1, PAGE, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS, _READ_WRITE)
+        self._shared = mmap.mmap(-1, PAGES * PAGE, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS, _READ_WRITE)
         self._source = ctypes.addressof(ctypes.c_char.from_buffer(self._shared))
-        self._pattern = (frame.memory % 2**64).to_bytes(8, "little") * (PAGE // 8)
+        self._pattern = (frame.memory % 2**64).to_bytes(8, "little") * (PAGES * PAGE // 8)
         self._pages = GuardedPages(8 * max(frame.pages, 1))
         self._stack = GuardedPages(_SIGNAL_STACK)
         self._handler = GuardedPages(PAGE, executable=True)

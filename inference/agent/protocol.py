@@ -161,6 +161,7 @@ class BatchItem:
     `half_bytes` bytes: they are measured as a shorter loop as well. `instructions` is the length of one
     copy. `terms` ((scheme, multiplicity) pairs) say what it is, for whoever posted it and for simulated
     agents. `latency_bound`: it waits for itself most of the time, and hardly feels who else uses the core.
+    `end` follows the last copy of both loops.
     """
 
     id: str
@@ -171,22 +172,24 @@ class BatchItem:
     instructions: int
     terms: tuple[tuple[str, int], ...] = ()
     latency_bound: bool = False
+    end: bytes = b""
 
     def as_json(self) -> Json:
-        """A JSON object of the fields, the code in base64.
+        """A JSON object of the fields, machine code in base64.
 
-        `latency_bound` only where it is, as older agents do not know it.
+        Those that older agents do not know are left out where they say nothing.
         """
-        code = base64.b64encode(self.code).decode()
-        content = {**vars(self), "code": code, "terms": [list(term) for term in self.terms]}
-        if not self.latency_bound:
-            del content["latency_bound"]
+        code, end = (base64.b64encode(part).decode() for part in (self.code, self.end))
+        content = {**vars(self), "code": code, "end": end, "terms": [list(term) for term in self.terms]}
+        for name in ("latency_bound", "end"):
+            if not content[name]:
+                del content[name]
         return content
 
     @classmethod
     def read(cls, document: object) -> BatchItem:
         """Raises `ProtocolError`."""
-        item = read_fields(cls, document, code=_code, terms=_terms)
+        item = read_fields(cls, document, code=_code, terms=_terms, end=_code)
         if len(item.id) > MAX_ID:
             raise ProtocolError(f"item {item.id:.80}: an id has at most {MAX_ID} characters")
         if not (0 < item.half_bytes <= len(item.code) and 0 < item.half_copies <= item.copies):

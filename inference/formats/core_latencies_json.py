@@ -166,6 +166,7 @@ class RenamingPart(DocumentPart):
     by_text: bool = True
     rewritten: bool = False
     other_base: bool = False
+    computing: bool = True
     stores_between: Annotated[int, Field(ge=0)] | None = None
     forgotten_pairs: Annotated[int, Field(ge=1)] | None = 1
     forgotten_updates: Annotated[int, Field(ge=1)] | None = 1

@@ -2,8 +2,8 @@
 
 A value is a sum of unknown parts and a constant, so that `[rax+8]` and `[rbx]` are the same place after `lea
 rbx, [rax+8]`. Where registers and memory start with one number, as on machines that measure blocks, nearly
-all values are numbers, and all pages are one (`inference.agent.paging`): accesses that are far apart in the
-code meet. Equal computations on equal values give the same unknown again, so that an address can be constant
+all values are numbers, and all addresses lead to the same few pages: accesses that are far apart in the code
+can meet. Equal computations on equal values give the same unknown again, so that an address can be constant
 without being known.
 
 The folder of an instruction set executes the instructions, with `SymbolicState` and the operations below.
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import NamedTuple
 
-from inference.isa.dependences import PAGE_BYTES
+from inference.isa.dependences import MEMORY_BYTES
 from inference.isa.start_values import START
 
 Parts = tuple[tuple[int, int], ...]
@@ -38,6 +38,14 @@ class BlockAddress(NamedTuple):
     offset: int
     step: int | None
     page: int = 0
+
+
+class RegisterWalk(NamedTuple):
+    """A register that moves by `step` per iteration, and an address by up to `bytes_per_unit` as much."""
+
+    register: int
+    step: int
+    bytes_per_unit: float
 
 
 class InstructionAddresses(NamedTuple):
@@ -101,12 +109,40 @@ def addresses_in_iterations(
     ]
 
 
+def walks_of(
+    addresses: Sequence[InstructionAddresses], state: SymbolicState, iteration: Callable[[], object]
+) -> list[RegisterWalk]:
+    """The registers that move by the same number in each iteration; none where no address moves.
+
+    Args:
+        addresses: Of the block.
+        state: Its state before the first iteration.
+        iteration: Executes one in this state.
+    """
+    found = (address for both in addresses for address in (both.memory, both.stack) if address is not None)
+    fastest = max((abs(address.step or 0) for address in found), default=0)
+    if not fastest:
+        return []
+    registers = []
+    for _ in range(_ITERATIONS):
+        iteration()
+        registers.append({**state.registers})
+    before, earlier, later = registers[-3:]
+    walks = []
+    for register, value in later.items():
+        step = value.plus(earlier[register], -1)
+        if not step.parts and step.constant and step == earlier[register].plus(before[register], -1):
+            distance = signed(step.constant)
+            walks.append(RegisterWalk(register, distance, fastest / abs(distance)))
+    return walks
+
+
 def _block_address(earlier: Value | None, later: Value | None, *, equal_start: bool) -> BlockAddress | None:
     if earlier is None or later is None:
         return None
     step = signed(later.constant - earlier.constant) if earlier.parts == later.parts else None
     if equal_start and not later.parts:
-        return BlockAddress((), later.constant % PAGE_BYTES, step, later.constant // PAGE_BYTES)
+        return BlockAddress((), later.constant % MEMORY_BYTES, step, later.constant // MEMORY_BYTES)
     return BlockAddress(later.parts, signed(later.constant), step)
 
 
@@ -157,7 +193,7 @@ class SymbolicState:
             return None
         distance = signed(address.constant - stored.address.constant)
         if self._equal_start and not address.parts:
-            distance = (distance + PAGE_BYTES // 2) % PAGE_BYTES - PAGE_BYTES // 2
+            distance = (distance + MEMORY_BYTES // 2) % MEMORY_BYTES - MEMORY_BYTES // 2
         return distance
 
     def _joined(self, address: Value, bits: int) -> Value | None:

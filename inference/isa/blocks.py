@@ -277,6 +277,12 @@ def iteration_of(block: Block) -> Iteration:
     return _framer(block).iteration_of(block)
 
 
+def walk_end(block: Block, copies: int, registers: Mapping[str, int]) -> bytes:
+    """Code behind the copies in a loop that leads back registers which walk through memory."""
+    framer = target_of(block.isa).frames
+    return b"" if framer is None else framer.walk_end(block, copies, registers)
+
+
 def needs_avx(block: Block, flags: Collection[str] | None) -> bool:
     """Whether vector registers start 256 bits wide; `flags`: the CPU's, None where unknown."""
     return _framer(block).needs_avx(block, flags)

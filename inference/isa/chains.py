@@ -163,6 +163,7 @@ class MemoryCondition(StrEnum):
     OTHER_STORES = "other stores in between"
     PAIRS_IN_LOOP = "stores and loads by two registers in a loop"
     UPDATES_IN_LOOP = "updates by a register that is written before, in a loop"
+    COMPUTING = "an operation on the loaded value"
     UPDATE = "an update of what was stored"
     REWRITTEN_UPDATE = "an update by a register that is written before"
     OVERTAKEN = "updates of one place by two registers in turn"

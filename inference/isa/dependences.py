@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
-PAGE_BYTES = 4096  # of a page, within which places of different accesses are compared
+MEMORY_BYTES = 32 * 1024
+"""Of the memory of measured blocks: addresses that are equal by this modulus are the same place
+(`inference.agent.paging`)."""
 CODE = "code"
 """The location that stands for the instruction pointer."""
 
@@ -59,7 +61,7 @@ class MemoryPlace(NamedTuple):
             return None
         page, offset = self.page, self.offset - self.step
         if page:
-            page, offset = divmod(page * PAGE_BYTES + offset, PAGE_BYTES)
+            page, offset = divmod(page * MEMORY_BYTES + offset, MEMORY_BYTES)
         return self._replace(page=page, offset=offset)
 
     def with_displacement(self, bytes_further: int) -> MemoryPlace:
@@ -93,6 +95,7 @@ class InstructionAccesses(NamedTuple):
         latency: Cycles from its sources to its results by assumption, of a load those from its address; None
             for the core's own.
         by_values: Its time, alone too, depends on the values that it computes with.
+        moves: Its result is what it reads, unchanged.
     """
 
     scheme: str | None
@@ -105,6 +108,7 @@ class InstructionAccesses(NamedTuple):
     keeps_flags: bool = False
     latency: float | None = None
     by_values: bool = False
+    moves: bool = False
 
     @property
     def in_memory(self) -> bool:

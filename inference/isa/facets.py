@@ -389,6 +389,9 @@ class BlockFramer(Protocol):
     def iteration_of(self, block: Block) -> Iteration:
         """One iteration, closed as it is measured."""
 
+    def walk_end(self, block: Block, copies: int, registers: Mapping[str, int]) -> bytes:
+        """Code behind the copies in a loop that leads back registers which walk through memory."""
+
     def needs_avx(self, block: Block, flags: Collection[str] | None) -> bool:
         """Whether vector registers start 256 bits wide."""
 

@@ -157,7 +157,6 @@ ONLY_IN_CHAINS = ("each copy waits for the flags", "its time depends on the valu
 """Prefixes of exclusions that prevent measuring a scheme alone, but not in a chain."""
 
 
-
 def is_in_bodies(scheme: Scheme) -> bool:
     """Whether loop bodies or chains of usual measurements may contain a scheme."""
     return not scheme.exclusion or scheme.exclusion.startswith((*BREAKABLE, *ONLY_IN_CHAINS))

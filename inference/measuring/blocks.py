@@ -19,12 +19,14 @@ from inference.core.protocols import BatchBoard, Json
 from inference.core.tunables import values_of
 from inference.isa.blocks import (
     Block,
+    block_of_bytes,
     filled_fpu,
     general_registers,
     iteration_of,
     mask_bits,
     needs_avx,
     stores_of,
+    walk_end,
 )
 from inference.isa.bodies import front_end_maker
 from inference.isa.code.block import MAX_COPIES_BYTES, default_copies
@@ -161,6 +163,7 @@ def item_for(
     counter: str | None = None,
     start: StartValues | None = None,
     offset: int = 0,
+    leads_back: bool = True,
 ) -> tuple[Frame, BatchItem]:
     """The frame and the item that an agent is sent for a block that has no `obstacle`.
 
@@ -172,6 +175,7 @@ def item_for(
         counter: The register that counts the iterations of a loop, of those that are free; None chooses one.
         start: Other start values than those of the options.
         offset: Bytes between the beginning of a cache line and the first copy, 0 to 63.
+        leads_back: Whether the agent knows code behind the copies.
     """
     start = start or options.start_of(block.isa)
     body = iteration_of(block)
@@ -199,13 +203,20 @@ def item_for(
     copies = options.copies or default_copies(
         instructions, len(body.code), in_loop=not unrolled, stores=stores
     )
-    return frame, _item(frame, block.hex, body.code, instructions, copies, block.terms)
+    item = _item(frame, block.hex, body.code, instructions, copies, block.terms)
+    return frame, _leading_back(item, frame, block) if leads_back and not unrolled else item
+
+
+def _leading_back(item: BatchItem, frame: Frame, block: Block) -> BatchItem:
+    """The item with code behind its copies that keeps the block's accesses within the first-level cache."""
+    end = walk_end(block, item.copies, frame.registers)
+    return replace(item, end=end, id=f"{item.id} b") if end else item
 
 
 def item_for_code(
-    code: TimedCode, flags: Collection[str] | None, isa: str = DEFAULT
+    code: TimedCode, flags: Collection[str] | None, isa: str = DEFAULT, *, leads_back: bool = True
 ) -> tuple[Frame, BatchItem]:
-    """The frame and the item of code made by this project."""
+    """The frame and the item of code made by this project; `leads_back`: as in `item_for`."""
     frame = Frame(
         isa=isa,
         memory_register="",
@@ -218,7 +229,10 @@ def item_for_code(
         offset=code.offset,
     )
     copies = code.copies or default_copies(code.instructions, len(code.code), in_loop=code.loop)
-    return frame, _item(frame, code.code.hex(), code.code, code.instructions, copies)
+    item = _item(frame, code.code.hex(), code.code, code.instructions, copies)
+    if not leads_back or not code.loop:
+        return frame, item
+    return frame, _leading_back(item, frame, block_of_bytes(code.code, isa))
 
 
 def _item(
@@ -262,6 +276,7 @@ class BlockMeasurer:
         clears_masks: Whether it can start with masks of zeros.
         shares: Whether it times latency-bound code while others use the core.
         isa: Of the codes of `time`; blocks have their own.
+        leads_back: As in `item_for`.
         contention_timeout: Seconds.
         clock: Seconds that never go backwards.
     """
@@ -279,6 +294,7 @@ class BlockMeasurer:
         clears_masks: bool = True,
         shares: bool = True,
         isa: str = DEFAULT,
+        leads_back: bool = True,
         contention_timeout: float = CONTENTION_TIMEOUT,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -290,6 +306,7 @@ class BlockMeasurer:
         self._x87 = x87
         self._clears_masks = clears_masks
         self._shares = shares
+        self._leads_back = leads_back
         self.identity: Json = {**identity, "settings": settings.as_json(), "block": options.as_json()}
 
     def measure(
@@ -337,6 +354,7 @@ class BlockMeasurer:
                 counter=counter,
                 start=start,
                 offset=offset,
+                leads_back=self._leads_back,
             )
             bound = self._shares and index in latency_bound
             name = f"{item.id} {repeat}" if repeat else item.id
@@ -351,7 +369,10 @@ class BlockMeasurer:
 
     def time(self, codes: Sequence[TimedCode]) -> Iterator[CodeReading]:
         """See `CodeTimer`; every CPU of the instruction set must be able to execute the codes."""
-        items = {index: item_for_code(code, self._flags, self._isa) for index, code in enumerate(codes)}
+        items = {
+            index: item_for_code(code, self._flags, self._isa, leads_back=self._leads_back)
+            for index, code in enumerate(codes)
+        }
         for index, result in self._results_by_index(items):
             settled = result.state == "settled"
             note = "" if settled else result.note or f"the reading is {result.state}"

@@ -17,7 +17,7 @@ from inference.core.latency import ChainReading
 from inference.isa.blocks import Block, accesses_of, block_of_bytes, stores_of
 from inference.isa.chains import DependencyChain
 from inference.isa.code.block import default_copies
-from inference.isa.dependences import PAGE_BYTES, STACK, InstructionAccesses, MemoryPlace
+from inference.isa.dependences import MEMORY_BYTES, STACK, InstructionAccesses, MemoryPlace
 
 _LINE = 64  # bytes of a cache line
 _IN_ADDRESS = ("address", "base", "index")
@@ -47,6 +47,7 @@ class MemoryUnit:
         failing: From when a store is in the cache to a load that reads more than it wrote.
         renames: A load by the same registers, unwritten in between, and the same displacement gets a stored
             value of 32 or 64 bits at once.
+        computing: Also where the instruction that loads does more than move the value.
         other_stores: Largest number of stores in between, where it is renamed.
         learned: Largest number of loads of the same widths in a code that are not renamed and still served at
             once.
@@ -68,6 +69,7 @@ class MemoryUnit:
     widest_forwarding: int = 11
     failing: int = 12
     renames: bool = True
+    computing: bool = True
     other_stores: int = 12
     learned: int = 40
     overtaken: int = 16
@@ -106,6 +108,7 @@ def sampled_memory_unit(seed: int) -> MemoryUnit:
         push=dice.choice((0.5, 0.6, 1.5)),
         beside_pop=dice.choice((0.0, 0.4)),
         behind_pop=dice.randint(1, 3),
+        computing=dice.random() < 0.5,
     )
 
 
@@ -160,6 +163,7 @@ class _Decoded:
     latency: int
     vector: bool
     behind_stack: bool
+    moves: bool
 
     @classmethod
     def of(cls, accesses: InstructionAccesses) -> _Decoded:
@@ -176,6 +180,7 @@ class _Decoded:
             0 if _is_move(accesses) else 1,
             accesses.vector,
             accesses.behind_stack,
+            accesses.moves,
         )
 
     @property
@@ -306,6 +311,7 @@ class _Run:
         named = self._by_text.get(_text(place))
         is_near = named is not None and self._stores - named.number <= self._unit.other_stores
         fits = not instruction.vector and not behind and min(last.place.bits, place.bits) >= _MIN_BITS
+        fits = fits and (self._unit.computing or instruction.moves or instruction.is_update)
         if self._unit.renames and fits and named is last and is_near:
             return last.ready
         self._not_renamed.add(code)
@@ -326,7 +332,7 @@ def _moves_stack(places: Sequence[MemoryPlace]) -> bool:
 def _in_iteration(place: MemoryPlace, iteration: int) -> MemoryPlace:
     if not place.step:
         return place
-    return place._replace(offset=(place.offset + iteration * (place.step or 0)) % PAGE_BYTES)
+    return place._replace(offset=(place.offset + iteration * (place.step or 0)) % MEMORY_BYTES)
 
 
 def _text(place: MemoryPlace) -> tuple[tuple[tuple[str, int], ...], int, int]:

@@ -205,6 +205,34 @@ async def test_memory_and_registers_begin_anew_for_unrolled_copies(harness: Loca
 
 
 @needs_x86
+async def test_code_behind_the_copies_keeps_a_loop_within_its_pages(harness: LocalHarness):
+    # mov rax, [rbx]; add rbx, 96 walks on and on, unless and rbx, ~0x2000 leads it back.
+    frame = surroundings(unrolled=False, counter="r15", pages=8)
+    walking = block("walking", "488b03 4883c360")
+    kept = replace(walking, id="kept", end=bytes.fromhex("4881e3ffdfffff"))
+    assert BatchItem.read(kept.as_json()) == kept
+    assert "end" not in walking.as_json()
+    results = await harness.measure(Batch(frame, HASTY, (walking, kept)), lambda _done, _all: None)
+    said = {result.id: result for result in results}
+    assert "touches more than 8 pages" in said["walking"].note
+    assert said["kept"].cycles is not None, said["kept"].note
+
+
+@needs_x86
+async def test_pages_are_of_eight_in_turn(harness: LocalHarness):
+    # A load through what was stored 4 KiB away faults unless the pages differ; 32 KiB away they are the same.
+    store = "48c70300000000 "  # mov qword ptr [rbx], 0
+    found = await measured(
+        harness,
+        surroundings(rbx=0x70000000, rdi=0x70000000),
+        near=store + "488b8700100000 488b08",  # mov rax, [rdi+0x1000]; mov rcx, [rax]
+        far=store + "488b8700800000 488b08",  # mov rax, [rdi+0x8000]; mov rcx, [rax]
+    )
+    assert found["near"].cycles is not None, found["near"].note
+    assert "lets no program have memory" in found["far"].note
+
+
+@needs_x86
 async def test_a_frame_that_makes_no_sense_is_refused_and_blocks_mix_with_experiments(harness: LocalHarness):
     plain = await harness.measure(Batch(usual_frame(), HASTY, (ADD,)), lambda _done, _all: None)
     blocks = await measured(harness, surroundings(unrolled=False, counter="r15"), add="4801d8")

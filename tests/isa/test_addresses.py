@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from inference.agent.code_pages import GuardedPages
 from inference.isa.addresses import BlockAddress, InstructionAddresses
 from inference.isa.blocks import Block, accesses_of, read_blocks
-from inference.isa.dependences import PAGE_BYTES
+from inference.isa.dependences import MEMORY_BYTES
 from inference.isa.start_values import START
 from inference.isa.x86.addresses import addresses_of
 
@@ -69,7 +69,7 @@ def test_what_is_known_of_registers_is_what_the_processor_computes(lines: list[s
     computed = _carried_out(body)
     for name, address in zip(_FREE, told[-len(_FREE) :], strict=True):
         if not address.parts:
-            assert address.page * PAGE_BYTES + address.offset == computed[name], name
+            assert address.page * MEMORY_BYTES + address.offset == computed[name], name
 
 
 def _carried_out(body: bytes) -> dict[str, int]:
@@ -97,8 +97,8 @@ def test_addresses_are_sums_of_what_registers_began_with() -> None:
 
 def test_where_all_begins_alike_pages_are_one() -> None:
     one, far = memory("mov rcx, qword ptr [rax+8]\nmov rdx, qword ptr [rbx+rsi*4+8]")
-    assert one.offset == (START + 8) % PAGE_BYTES
-    assert far.offset == (START * 5 + 8) % PAGE_BYTES
+    assert one.offset == (START + 8) % MEMORY_BYTES
+    assert far.offset == (START * 5 + 8) % MEMORY_BYTES
     assert one.page != far.page
 
 
@@ -118,10 +118,10 @@ def test_where_all_begins_alike_pages_are_one() -> None:
 )  # fmt: skip
 def test_what_is_loaded_is_known(code: str, offset: int) -> None:
     *_, last = memory(code)
-    if offset < PAGE_BYTES:
-        assert (last.parts, last.offset) == ((), (START + offset) % PAGE_BYTES)
+    if offset < MEMORY_BYTES:
+        assert (last.parts, last.offset) == ((), (START + offset) % MEMORY_BYTES)
     else:
-        assert (last.parts, last.page * PAGE_BYTES + last.offset) == ((), offset)
+        assert (last.parts, last.page * MEMORY_BYTES + last.offset) == ((), offset)
     assert last.step == 0
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from iced_x86 import Decoder, FlowControl, Mnemonic
 
-from inference.isa.blocks import block_of_text, general_registers, iteration_of
+from inference.isa.blocks import block_of_text, general_registers, iteration_of, walk_end
 from inference.isa.code.block import LINE
+from inference.isa.dependences import MEMORY_BYTES
+from inference.isa.start_values import START
 from inference.measuring.blocks import LOOP, BlockOptions, item_for, obstacle
 
 CONDITIONS = ("o", "no", "b", "ae", "e", "ne", "be", "a", "s", "ns", "p", "np", "l", "ge", "le", "g")
@@ -96,3 +100,36 @@ def test_copies_of_a_loop_are_counted_with_what_is_between_them():
     block = block_of_text("again: nop\njmp again")
     assert "copies of it have 25,600 bytes" in obstacle(block, BlockOptions(copies=400), None)
     assert obstacle(block, BlockOptions(copies=384), None) == ""
+
+
+@given(st.integers(-500, 500).filter(bool), st.sampled_from((1, 2, 4, 8)), st.integers(1, 30))
+def test_a_register_that_walks_stays_within_half_of_the_memory(step: int, scale: int, copies: int) -> None:
+    block = block_of_text(f"again: mov rax, [rbx+{scale}*rcx]\nadd rcx, {step}\ncmp rcx, rdx\njne again")
+    end = walk_end(block, copies, {"rcx": START})
+    register, lowest, highest = START, START, START
+    for _ in range(2000):
+        register += step * copies
+        lowest, highest = min(lowest, register), max(highest, register)
+        if end:
+            (change,) = Decoder(64, end)
+            mask = change.immediate(1)
+            register = register & mask if change.mnemonic == Mnemonic.AND else register | mask
+    within = scale * (highest - lowest) <= MEMORY_BYTES // 2 + 2 * scale * abs(step) * copies
+    assert within == bool(end)
+    if abs(step) * copies * scale <= 2048:
+        assert end
+
+
+@pytest.mark.parametrize(
+    ("code", "registers"),
+    [
+        ("again: mov rax, [rbx]\nadd rdx, 8\njne again", []),  # nothing walks through memory
+        ("again: mov rax, [rbx]\nadd rbx, 8\ndec rcx\njne again", ["rcx", "rbx"]),  # the counter does no harm
+        ("again: pop rax\ncmp rcx, rdx\njne again", ["rsp"]),
+        ("again: mov ebx, ecx\nmov rax, [rsi+8*rbx]\ninc ecx\njne again", ["rcx", "rbx"]),
+        ("again: mov rbx, [rbx]\ntest rbx, rbx\njne again", []),
+    ],
+)
+def test_registers_are_led_back_where_an_address_moves(code: str, registers: list[str]) -> None:
+    end = walk_end(block_of_text(code), 10, dict.fromkeys(general_registers(), START))
+    assert [str(change).split()[1].rstrip(",").partition(",")[0] for change in Decoder(64, end)] == registers

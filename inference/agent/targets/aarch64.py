@@ -171,7 +171,10 @@ def emulator(machine: str, processor: Mapping[str, str]) -> str:
 
 def description(processor: Mapping[str, str], emulated: str) -> Json:
     """Name and numbers; what is timed of x86-64 alone is denied, and no flag tells of a hypervisor."""
-    kinds = ("blocks", "offsets", "wide_blocks", "x87_blocks", "clear_masks", "latency_bound")
+    kinds = (
+        *("blocks", "offsets", "wide_blocks", "x87_blocks"),
+        *("clear_masks", "latency_bound", "leads_back"),
+    )
     denied = {**dict.fromkeys(kinds, False), "virtual": None}
     return {**arm.description(processor, emulated), "emulated": emulated, **denied}
 

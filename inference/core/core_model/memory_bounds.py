@@ -27,7 +27,7 @@ from inference.core.core_model.model import MemoryTimes, StoreCurve
 from inference.core.core_model.prediction import BoundKind, CoreBound
 from inference.core.core_model.stored_values import covers, last_write
 from inference.core.mapping import PortMapping
-from inference.isa.dependences import PAGE_BYTES, STACK, InstructionAccesses, MemoryPlace, OperandAccess
+from inference.isa.dependences import MEMORY_BYTES, STACK, InstructionAccesses, MemoryPlace, OperandAccess
 
 PLAIN_LOADS = "mov GPR[64]:W, MEM[64]:R", "ldr GPR[64]:W, MEM[64]:R"
 """Schemes that represent every load, of x86-64 and of AArch64."""
@@ -274,4 +274,4 @@ def _places(instruction: InstructionAccesses) -> list[MemoryPlace]:
 def _store_address(place: MemoryPlace) -> _StoreAddress:
     if place.address is None or place.step is None:
         return (*place.neighbourhood, 0)
-    return place.address, place.page * PAGE_BYTES + place.offset, place.step
+    return place.address, place.page * MEMORY_BYTES + place.offset, place.step

@@ -114,6 +114,7 @@ def _conditions(measured: Sequence[Json], settled: Sequence[Json]) -> RenamingCo
         by_text=is_by_text,
         rewritten=all(_is_renamed(row) for row in rewritten if _case(row) in renamed),
         other_base=any(_is_renamed(row) for row in plain if row["address"] == _OTHER_BASE),
+        computing=all(map(_is_renamed, by_condition[MemoryCondition.COMPUTING])),
         stores_between=max(behind, default=0) if stores and stores[-1]["number"] not in behind else None,
         forgotten_pairs=_unlearned_count(learned[0]),
         forgotten_updates=_unlearned_count(learned[1]),

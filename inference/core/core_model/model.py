@@ -85,6 +85,7 @@ class RenamingConditions:
         by_text: It does; else it only learns.
         rewritten: Also where an instruction in between writes a register of the address.
         other_base: Also by another register that leads to the same place.
+        computing: Also where the instruction that loads does more than move the value.
         stores_between: Largest number of other stores in between; None where as many as were measured do no
             harm.
         forgotten_pairs: Number of loads of other instructions' stores from which on the core was found not to
@@ -99,6 +100,7 @@ class RenamingConditions:
     by_text: bool = True
     rewritten: bool = False
     other_base: bool = False
+    computing: bool = True
     stores_between: int | None = None
     forgotten_pairs: int | None = 1
     forgotten_updates: int | None = 1

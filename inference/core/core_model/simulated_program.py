@@ -14,6 +14,7 @@ from math import ceil
 
 from inference.core.core_model.critical_cycles import Edge
 from inference.core.core_model.dependences import IN_ADDRESS, UNKNOWN_LATENCY, DependenceGraph
+from inference.core.core_model.memory_bounds import ports_of_loads
 from inference.core.core_model.model import CoreModel
 from inference.core.core_model.port_work import Work, work_of_instruction
 from inference.core.mapping import PortMapping
@@ -46,12 +47,14 @@ def program_of(
     simulated_ports: int | None = None,
     jumps: int = 0,
     copies: int = 1,
-    load_ports: int = 0,
     works: Sequence[Work | None] | None = None,
     interval: float = 0.0,
     edges_of: Callable[[DependenceGraph], Iterable[Edge]] = all_edges,
 ) -> SimulatedProgram:
     """The block as a loop body.
+
+    Of an instruction that loads and computes, the µop on the ports of loads waits for the address, and the
+    others for this µop.
 
     Args:
         block: Its instructions in program order.
@@ -63,8 +66,6 @@ def program_of(
             instructions that wait for them. None for all.
         jumps: Instructions behind the block that take a slot, such as the loop's jump.
         copies: Consecutive copies of the block in the executed loop.
-        load_ports: Bit mask of the ports of loads. Of an instruction that loads and computes, the µop there
-            waits for the address, and the others for this µop.
         works: As from `port_work`, rounded up to whole µops; by default, that of the mapping.
         interval: As in `SimulatedProgram`.
         edges_of: The dependences that are waited for.
@@ -76,9 +77,15 @@ def program_of(
     assert mapping is not None, "a program needs ports"
     if works is None:
         works = [work_of_instruction(instruction, model, mapping) for instruction in block]
+    load_ports = ports_of_loads(mapping) or 0
     described, jump_masks = _described_masks(block, works, simulated_ports)
     waits = _Waits(
-        DependenceGraph(block, model, copies), block, model, [not row for row in described], edges_of
+        DependenceGraph(block, model, copies),
+        block,
+        model,
+        [not row for row in described],
+        [_computes_loaded(work, load_ports) for work in works],
+        edges_of,
     )
     uops: list[SimulatedUop] = []
     results: list[list[int]] = []  # of each instruction, the places of µops that make its results
@@ -138,6 +145,12 @@ def _masks(work: Work | None) -> tuple[int, ...] | None:
     return tuple(mask for mask, count in work.items() for _ in range(ceil(count)))
 
 
+def _computes_loaded(work: Work | None, load_ports: int) -> bool:
+    """Whether some µops load and others compute."""
+    loads = [not mask & ~load_ports for mask in work or ()]
+    return any(loads) and not all(loads)
+
+
 def _with_waits(
     number: int, uop: SimulatedUop, waits: _Waits, results: Sequence[Sequence[int]], loads: range
 ) -> SimulatedUop:
@@ -173,12 +186,14 @@ class _Waits:
         block: Sequence[InstructionAccesses],
         model: CoreModel,
         is_portless: Sequence[bool],
+        computes_loaded: Sequence[bool],
         edges_of: Callable[[DependenceGraph], Iterable[Edge]],
     ) -> None:
         self._graph = graph
         self._block = block
         self._model = model
         self._is_portless = is_portless
+        self._computes_loaded = computes_loaded
         self._entering: list[list[Edge]] = [[] for _ in graph.nodes]
         for edge in edges_of(graph):
             self._entering[edge.target].append(edge)
@@ -261,5 +276,9 @@ class _Waits:
             for (_, other), cycles in self._model.latencies.get(self._block[place].scheme or "", {}).items()
             if other == destination and cycles
         ]
-        entering = [edge.cycles for edge in self._entering[node]]
-        return min([*measured, *entering], default=UNKNOWN_LATENCY)
+        entering = self._entering[node]
+        least = min([*measured, *(edge.cycles for edge in entering)], default=UNKNOWN_LATENCY)
+        # `movsx r32, m8`: the only latency is that from the address, which includes the load.
+        if self._computes_loaded[place] and all(edge.operand.endswith(IN_ADDRESS) for edge in entering):
+            return max(1.0, least - self._model.memory.load)
+        return least

@@ -103,6 +103,8 @@ class StoredValues:
         if conditions is None or not covers(last.memory, read):
             return at_once
         case = (last.memory.bits, read.bits, read.offset - last.memory.offset, vector)
+        if not conditions.computing and not self._block[place].moves:
+            return max(at_once, conditions.forwarded.get(case, 0.0))
         if self._meets(place, read, last, conditions):
             return at_once
         if self._is_learned:

@@ -86,7 +86,6 @@ def simulated_block(modelled: ModelledBlock) -> SimulatedBlock:
             width,
             jumps=own_jumps(shape, model),
             copies=shape.copies,
-            load_ports=ports_of_loads(model.mapping) or 0,
             works=works,
             interval=_interval(modelled),
             edges_of=edges_of,

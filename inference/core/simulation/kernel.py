@@ -15,7 +15,7 @@ from inference.core.kernels.layout import Number
 from inference.core.simulation.program import INTERVAL_PARTS, MAX_LATENCY
 from inference.core.tables import Int64s, Integers
 
-LEAST_LOADED, ROUND_ROBIN, RANDOM, AT_ISSUE = 0, 1, 2, 3  # places in `Binding`
+LEAST_LOADED, ROUND_ROBIN, RANDOM, AT_ISSUE, EVEN = 0, 1, 2, 3, 4  # places in `Binding`
 NEVER = -1
 _FAR = 1 << 60  # later than any cycle
 _CALENDAR_CYCLES = MAX_LATENCY + 1  # cycles ahead for which result buses are booked, cyclically
@@ -71,11 +71,12 @@ class KernelTimeline(NamedTuple):
 class _State(NamedTuple):
     """The state of a scheduler between cycles.
 
-    `queues`: the µops that wait at each port, oldest first, `lengths` of them. `loads`: lengths of the last
-    cycles. `free_at`: when each port can issue again. `returns`: whether a result bus is busy, by cycle.
-    `requested`: when each µop last requested its port. `turn`: of ports, then of each shared bus.
-    `last_return`: the latest busy cycle of each shared bus. `counts`: µops that wait, the next to dispatch,
-    the oldest that has not issued, and the dispatch slots left in this cycle.
+    `queues`: the µops that wait at each port, oldest first, `lengths` of them. `loads`: lengths of the
+    last cycles. `free_at`: when each port can issue again. `returns`: whether a result bus is busy, by
+    cycle. `requested`: when each µop last requested its port. `turn`: of ports, then of each shared bus.
+    `last_return`: the latest busy cycle of each shared bus. `bound`: µops bound to each port. `counts`:
+    µops that wait, the next to dispatch, the oldest that has not issued, and the dispatch slots left in
+    this cycle.
     """
 
     queues: Int64s
@@ -86,6 +87,7 @@ class _State(NamedTuple):
     requested: Int64s
     turn: Int64s
     last_return: Int64s
+    bound: Int64s
     counts: Int64s
     random: Integers
 
@@ -113,6 +115,7 @@ def run(
         np.full(total, NEVER, dtype=np.int64),
         np.zeros(1 + policy.sharing.size, dtype=np.int64),
         np.full(policy.sharing.size, NEVER, dtype=np.int64),
+        np.zeros(policy.ports, dtype=np.int64),
         np.zeros(4, dtype=np.int64),
         # xorshift never leaves a state of 0, so the state is odd.
         np.full(1, np.uint64(2) * np.uint64(seed) + np.uint64(1), dtype=np.uint64),
@@ -303,6 +306,7 @@ def _dispatch(
                 timeline.port[uop] = port
             state.queues[port, state.lengths[port]] = uop
             state.lengths[port] += 1
+            state.bound[port] += 1
             counts[_WAITING] += 1
         else:
             timeline.issued[uop] = cycle
@@ -319,6 +323,12 @@ def _bound_port(mask: Number, policy: KernelPolicy, state: _State, cycle: Number
         while not mask >> port & 1:
             port = (port + 1) % policy.ports
         state.turn[0] = port + 1
+        return port
+    if policy.binding == EVEN:
+        port = NEVER
+        for other in range(policy.ports):
+            if mask >> other & 1 and (port == NEVER or state.bound[other] < state.bound[port]):
+                port = other
         return port
     loads = state.lengths
     if policy.load_age:

@@ -105,6 +105,7 @@ class Binding(StrEnum):
     ROUND_ROBIN = "round robin"  # at dispatch, ports in turn
     RANDOM = "random"  # at dispatch
     AT_ISSUE = "at issue"  # the oldest ready µops take whichever of their ports are free
+    EVEN = "even"  # at dispatch, the port to which the fewest µops have been bound so far
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ from inference.isa.addresses import (
     signed,
     sum_with,
 )
-from inference.isa.dependences import PAGE_BYTES
 from inference.isa.words.accesses import FLAGS, word_accesses
 from inference.isa.words.instruction import (
     GENERAL,
@@ -35,7 +34,7 @@ from inference.isa.words.instruction import (
     RegisterPart,
 )
 
-_WORD = 4  # bytes
+_WORD, _PAGE = 4, 4096  # bytes
 _SIGNED = ("ldrs", "ldurs", "ldps")
 """Beginnings of loads that extend the sign."""
 
@@ -114,9 +113,7 @@ class _BlockInterpreter(SymbolicState):
     def _in_code(self, place: InMemory, offset: int) -> Value:
         code = self.unknown("code")
         if place.page:  # where the page begins is not known
-            return self.unknown("page of code", offset // PAGE_BYTES).plus(
-                Value(place.displacement & ALL_BITS)
-            )
+            return self.unknown("page of code", offset // _PAGE).plus(Value(place.displacement & ALL_BITS))
         return code.plus(Value(offset + place.displacement & ALL_BITS))
 
     def _transfer(

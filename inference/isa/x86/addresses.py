@@ -11,6 +11,7 @@ from inference.isa.addresses import (
     Accessed,
     InstructionAddresses,
     Operation,
+    RegisterWalk,
     SymbolicState,
     Value,
     addresses_in_iterations,
@@ -22,6 +23,7 @@ from inference.isa.addresses import (
     sign_extended,
     signed,
     sum_with,
+    walks_of,
 )
 from inference.isa.x86.register_choices import RCX, RSP
 from inference.isa.x86.steps import MemoryAddress, PartialRegister, Step, step_of
@@ -39,6 +41,15 @@ def addresses_of(
     starts = list(accumulate(map(len, codes[:-1]), initial=0))
     interpreter = _BlockInterpreter(equal_start=equal_start, code_bytes=code_bytes)
     return addresses_in_iterations(lambda: interpreter.iteration(steps, starts), equal_start=equal_start)
+
+
+def block_walks(codes: Sequence[bytes]) -> list[RegisterWalk]:
+    """The registers that move while the block, given by its instructions' codes, is repeated."""
+    steps = list(map(step_of, codes))
+    starts = list(accumulate(map(len, codes[:-1]), initial=0))
+    interpreter = _BlockInterpreter(equal_start=True, code_bytes=0)
+    addresses = addresses_of(codes, equal_start=True)
+    return walks_of(addresses, interpreter, lambda: interpreter.iteration(steps, starts))
 
 
 class _BlockInterpreter(SymbolicState):

@@ -8,13 +8,16 @@ the program.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from math import log2
 
-from iced_x86 import Decoder, FlowControl, Instruction, Mnemonic, OpKind, RegisterExt
+from iced_x86 import Decoder, FlowControl, Instruction, Mnemonic, OpKind, Register, RegisterExt
 
 from inference.isa.code.block import LINE, Block, Iteration
 from inference.isa.code.control_flow import LOOP
+from inference.isa.dependences import MEMORY_BYTES
 from inference.isa.scheme import GROUPS, TOP_OF_STACK, Scheme
+from inference.isa.x86.addresses import block_walks
 from inference.isa.x86.assembly.encoding import encode, encode_jump
 from inference.isa.x86.assembly.operands import (
     ImmediateOperand,
@@ -26,6 +29,9 @@ from inference.isa.x86.body_context import needs
 from inference.isa.x86.forms import MNEMONICS
 from inference.isa.x86.instances import register_names
 from inference.isa.x86.scheme_set import scheme_and_form
+
+_WALK_BYTES = MEMORY_BYTES // 2
+"""Memory within which a block walks; the rest is for its other accesses."""
 
 _SHORT = 8
 """Bits of the jumps' distances, which are less than a line."""
@@ -66,6 +72,31 @@ def iteration_of(block: Block) -> Iteration:
         return pair
     words = f"measured in a loop closed by {name}, or by jmp where {name} falls through"
     return Iteration(_padded(block.body, [name, "jmp"]), loop_note=words)
+
+
+def walk_end(block: Block, copies: int, registers: Mapping[str, int]) -> bytes:
+    """Code behind the copies in a loop that keeps registers which walk through memory within `_WALK_BYTES`.
+
+    A bit of the register, 0 at the start, is cleared again once additions have set it; one that is 1 is set
+    again once subtractions have cleared it. Registers that would still escape are left alone.
+
+    Args:
+        block: Of which `copies` are in the loop.
+        copies: Before this code.
+        registers: {name: start value}; 0 for others.
+    """
+    code = b""
+    for walk in block_walks([instruction.code for instruction in block.instructions]):
+        start = registers.get(register_names()[Register.RAX + walk.register], 0)
+        falls = walk.step < 0
+        largest = int(log2(max(_WALK_BYTES / max(walk.bytes_per_unit, 1), 1)))
+        bit = next((bit for bit in range(largest, 0, -1) if start >> bit & 1 == falls), 0)
+        if abs(walk.step) * copies < 1 << bit:
+            operation = 0xC8 if falls else 0xE0  # or, and
+            mask = 1 << bit if falls else -1 - (1 << bit)
+            code += bytes([0x48 | walk.register >> 3, 0x81, operation | walk.register & 7])
+            code += mask.to_bytes(4, "little", signed=True)
+    return code
 
 
 def _fused_pair(block: Block, condition: str) -> Iteration | None:

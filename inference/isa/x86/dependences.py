@@ -37,6 +37,14 @@ from inference.isa.x86.register_choices import RSP, Fixed, family_of
 from inference.isa.x86.scheme_set import scheme_and_form
 from inference.isa.x86.steps import Step, step_of
 
+_MOVES = frozenset(
+    (
+        *("mov", "pop", "movd", "movq", "movss", "movsd", "movaps", "movapd", "movups", "movupd", "lddqu"),
+        *("movdqa", "movdqu", "movdqa32", "movdqa64", "movdqu8", "movdqu16", "movdqu32", "movdqu64"),
+    )
+)
+"""Mnemonics, without the prefix of VEX, of instructions that change no bit of what they load."""
+
 _STACK = ("push", "pop", "call", "ret", "pushfq", "popfq")
 _STACK_POINTER = f"general {RSP}"
 _STACK_READ = OperandAccess(f"stack {ADDRESS}", _STACK_POINTER)
@@ -178,6 +186,7 @@ class _AccessReader:
             vector,
             immediate=self._immediate(),
             by_values=self._scheme.category in TIMED_BY_VALUES,
+            moves=MNEMONICS[self._instruction.mnemonic].removeprefix("v") in _MOVES,
         )
 
     def _immediate(self) -> int | None:

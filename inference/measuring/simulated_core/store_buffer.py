@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from inference.isa.dependences import PAGE_BYTES, MemoryPlace
+from inference.isa.dependences import MEMORY_BYTES, MemoryPlace
 
 Value = tuple[tuple[int, float], ...]
 """(µop, cycles from its issue on) of each result that a value needs; () for what was there from the start."""
@@ -64,7 +64,7 @@ class StoreBuffer:
 def _in_iteration(place: MemoryPlace, iteration: int) -> MemoryPlace:
     page, offset = place.page, place.offset + iteration * (place.step or 0)
     if page:
-        page, offset = divmod(page * PAGE_BYTES + offset, PAGE_BYTES)
+        page, offset = divmod(page * MEMORY_BYTES + offset, MEMORY_BYTES)
     return place._replace(page=page, offset=offset)
 
 
@@ -73,4 +73,4 @@ def _bytes(place: MemoryPlace) -> Iterator[tuple[object, int]]:
     if place.address is None or place.step is None:
         return
     for byte in range(place.offset, place.offset + place.bits // 8):
-        yield place.address, byte % PAGE_BYTES
+        yield place.address, byte % MEMORY_BYTES

@@ -93,6 +93,7 @@ def _measurer(task: Task, machine: Machine, options: BlockOptions) -> Iterator[B
         x87 = simulated or bool(facts.get("x87_blocks"))
         clears_masks = simulated or bool(facts.get("clear_masks"))
         shares = bool(facts.get("latency_bound"))
+        leads_back = bool(facts.get("leads_back"))
         yield BlockMeasurer(
             board,
             identity,
@@ -104,4 +105,5 @@ def _measurer(task: Task, machine: Machine, options: BlockOptions) -> Iterator[B
             clears_masks=clears_masks,
             shares=shares,
             isa=machine.isa.name,
+            leads_back=leads_back,
         )

@@ -37,7 +37,7 @@ _KINDS: dict[type, tuple[str, ...]] = {
     int: ("family", "model", "stepping", "cores", "core", "implementer", "part"),
     bool: (
         *("virtual", "turbo", "smt", "simulated", "executes"),
-        *("blocks", "offsets", "wide_blocks", "x87_blocks", "clear_masks", "latency_bound"),
+        *("blocks", "offsets", "wide_blocks", "x87_blocks", "clear_masks", "latency_bound", "leads_back"),
     ),
     dict: ("confinement", "other_cores"),
 }

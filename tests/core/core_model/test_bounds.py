@@ -306,7 +306,10 @@ def test_loads_of_one_word_wait_for_each_other(offsets: tuple[int, ...], cycles:
         ("mov qword ptr [rsi], rax\nmov qword ptr [rdi+64], rax", 2.0),
         ("lea rcx, [rsi+1]\nmov qword ptr [rsi], rax\nmov rdx, qword ptr [rcx-1]", 4.0),  # forwarded
         ("mov qword ptr [rsi], rax\nmov rdx, qword ptr [rsi+rdi-0x62345600]", 12.0),  # with an index
-        ("mov qword ptr [rsi], rax\nmov rdx, qword ptr [rsi+8*rdi]", 15.0),  # by another page
+        (
+            "mov qword ptr [rsi], rax\nmov rdx, qword ptr [rsi+8*rdi+0x5000]",
+            15.0,
+        ),  # the same memory by another address
         ("mov rax, qword ptr [rsi]\nmov qword ptr [rsi+8], rax\nadd rsi, 8", 4.0),  # of the iteration before
         ("mov rax, qword ptr [rsi]\nmov qword ptr [rsi+16], rax\nadd rsi, 8", 0.5),  # of the one before that
     ],

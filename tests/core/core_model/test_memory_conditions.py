@@ -14,6 +14,7 @@ from inference.core.latency import LatencyProblem, infer_latencies
 from inference.core.protocols import Json
 from inference.isa.blocks import Block, read_blocks
 from inference.isa.chains import MemoryCondition
+from inference.isa.dependences import MEMORY_BYTES
 from inference.isa.x86.chains import connectors, memory_chains, pair_chains
 from inference.measuring.simulated_memory import MemoryUnit, SimulatedMemory, sampled_memory_unit
 from tests.drawn import fewer
@@ -70,12 +71,14 @@ def rows(unit: MemoryUnit) -> Iterator[tuple[str, list[str]]]:
     yield "what moves the pointer back", ["pop rbx", "pop rbp", "sub rsp, 16"]
     yield "pushes", ["push rbx", "push rbp", "push r12"]
     yield "one register", [f"mov {PLACE}, rax", f"mov rax, {PLACE}", AGAIN]
+    yield "an operation on it", [f"mov {PLACE}, rax", f"xor rax, {PLACE}", AGAIN]
+    yield "its sign extended", [f"mov {PLACE}, rax", "movsxd rax, dword ptr [rsi]", AGAIN]
     yield "the low half", [f"mov {PLACE}, rax", "mov eax, dword ptr [rsi]", AGAIN]
     for writing in ("lea rsi, [rsi]", "mov rsi, r8", "mov rsi, qword ptr [r8+128]"):
         yield writing, [f"mov {PLACE}, rax", writing, f"mov rax, {PLACE}", AGAIN]
     yield "another register", [f"mov {PLACE}, rax", f"mov rax, {OTHER}", AGAIN]
-    yield "another page", [f"mov {PLACE}, rcx", "mov rbx, qword ptr [rdi+4096]"]
-    yield "another page, chained", [f"mov {PLACE}, rax", "mov rax, qword ptr [rdi+4096]", AGAIN]
+    yield "another page", [f"mov {PLACE}, rcx", f"mov rbx, qword ptr [rdi+{MEMORY_BYTES}]"]
+    yield "another page, chained", [f"mov {PLACE}, rax", f"mov rax, qword ptr [rdi+{MEMORY_BYTES}]", AGAIN]
     yield "the upper half", [f"mov {PLACE}, rax", "mov eax, dword ptr [rsi+4]", AGAIN]
     yield "a byte", [f"mov {PLACE}, rax", "movzx eax, byte ptr [rsi+7]", AGAIN]
     yield "more than was stored", ["mov dword ptr [rsi], eax", f"mov rax, {PLACE}", AGAIN]

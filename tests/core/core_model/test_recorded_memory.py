@@ -71,5 +71,6 @@ def test_blocks_that_load_again_what_they_stored_are_predicted_by_the_conditions
     assert len(after) > 90
     assert all(after[code][0] < error + 0.02 for code, (error, _) in before.items())
     if not in_loop:  # in loops nearly all is learned, and ports make the errors that are left
-        assert mean(error for error, _ in after.values()) < 0.04 < 0.12 < mean(e for e, _ in before.values())
+        # Recorded when all of memory was one page: some blocks met there whose places are now told apart.
+        assert mean(error for error, _ in after.values()) < 0.05 < 0.12 < mean(e for e, _ in before.values())
         assert median(error for error, _ in after.values()) < 0.01

@@ -113,7 +113,7 @@ def test_it_predicts_mixes_that_it_never_saw() -> None:
             errors.append(abs(predict_core(instructions, shape, of).cycles / copies / cycles - 1))
         return fmean(errors)
 
-    assert error(model) <= 0.03 < error(MODEL)
+    assert error(model) <= 0.04 < error(MODEL)
 
 
 def test_a_core_that_wastes_nothing_has_none() -> None:

@@ -40,7 +40,24 @@ def _program(request: HttpRequest, upload: Upload) -> Context | None:
     return program_context(upload)
 
 
+def _predictors(_request: HttpRequest, _subject: None) -> Context | None:
+    from inference.features.judging.accuracy_checks.core_verdict import (  # noqa: PLC0415  pages load it
+        judged_predictors,
+    )
+
+    judged = judged_predictors()
+    return {"judged": judged} if judged else None
+
+
 PANELS = (
+    PagePanel(
+        PanelPlace.PREDICTORS,
+        "accuracy",
+        "Accuracy",
+        "inference/accuracy_checks/of_predictors.html",
+        _predictors,
+        order=10,
+    ),
     PagePanel(
         PanelPlace.PROGRAM, "judge", "Judge tools", "inference/accuracy_checks/of_program.html", _program
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from django.http import HttpRequest
 from django.urls import reverse
@@ -142,6 +143,55 @@ def _by_evaluation(mapping: PortMapping) -> CoreVerdict | None:
         return None
     reasons = tuple(best.judgement.reasons)
     return CoreVerdict(best.judgement.grade, _ON_MIXES, reasons, best.url, best.evaluation.computed)
+
+
+class PredictorVerdict(NamedTuple):
+    name: str
+    grade: str
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class JudgedPredictors:
+    """How good predictors are, by an accuracy check.
+
+    Args:
+        on: "loops of libcairo".
+        machine: The name of the measurements that they are compared with.
+        blocks: Number of measured blocks.
+        address: The page of the comparison.
+        at: When the measurements were compared.
+        verdicts: Of each predictor that answered.
+    """
+
+    on: str
+    machine: str
+    blocks: int
+    address: str
+    at: datetime
+    verdicts: tuple[PredictorVerdict, ...]
+
+
+def judged_predictors() -> list[JudgedPredictors]:
+    """By the newest accuracy check in each mode on each machine; the newest first."""
+    newest = Comparison.objects.filter(run__kind=KIND).select_related("run").defer("points", "table")
+    judged: dict[tuple[str, str], JudgedPredictors] = {}
+    for comparison in newest.order_by("-pk")[:_LATEST]:
+        mode, machine = comparison.run.config.get("mode", ""), comparison.reference
+        if (mode, machine) not in judged:
+            columns = columns_of(comparison)
+            found = [(column, verdict_of(columns, column, FULL_COMPARISON)) for column in columns[1:]]
+            verdicts = [
+                PredictorVerdict(column.name, judgement.grade, judgement.reasons)
+                for column, judgement in found
+                if isinstance(judgement, AccuracyJudgement)
+            ]
+            on = f"{'loops' if mode == LOOP else 'straight code'} of {_source(comparison)}"
+            address = comparison_address(comparison.run_id)
+            judged[mode, machine] = JudgedPredictors(
+                on, machine, comparison.n, address, comparison.made, tuple(verdicts)
+            )
+    return list(judged.values())
 
 
 def verdict_context(_request: HttpRequest, row: StoredCoreModel) -> Context:

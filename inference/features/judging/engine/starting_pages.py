@@ -249,7 +249,8 @@ def _against_text(request: HttpRequest) -> str:
 
 
 def _chosen_subject(request: HttpRequest, subjects: dict[str, Subject], source: str) -> Subject | None:
-    """The set in the address (the newest of a kind, for a kind alone), else the best one for the source.
+    """The set in the address (the newest of a kind, for a kind alone), else the best one for the source, else
+    the newest blocks, for which everything can answer.
 
     Raises `Http404` for an unknown set.
     """
@@ -261,7 +262,9 @@ def _chosen_subject(request: HttpRequest, subjects: dict[str, Subject], source: 
             raise Http404("there is no such set")
         return subjects[named]
     rows = list(subjects.values())
-    return _best_subject(rows, source) if source else next(iter(rows), None)
+    if source:
+        return _best_subject(rows, source)
+    return _newest(subjects, OF_BLOCKS) or next(iter(rows), None)
 
 
 def _best_subject(subjects: Sequence[Subject], source: str) -> Subject | None:
@@ -293,7 +296,7 @@ def _source_or_none(source: str, subject: Subject) -> AnswerSource | None:
 
 def _initial_choice(subject: Subject, sources: Sequence[str], against: str) -> Json:
     """The initial values of the form: the sources in the address, else the newest mappings and the set's
-    answers.
+    answers, or for blocks this computer's core models and all tools.
 
     For a reference that a machine measures: its core models, its mappings and all tools.
     """
@@ -314,6 +317,12 @@ def _initial_choice(subject: Subject, sources: Sequence[str], against: str) -> J
     }
     answering = [source for text in sources if (source := _source_or_none(text, subject)) is not None]
     if not answering and "mappings" not in ticked:
+        if isinstance(subject, BasicBlockSet):
+            local = Machine.objects.filter(local=True).first()
+            return ticked | {
+                "predictors": [*(_core_models(local) if local else ()), *(o.text for o in offers().tools)],
+                "processor": "" if local is None else processor_of_machine(local),
+            }
         return {**ticked, "mappings": [value for value, _ in stored["mappings"]][:_PRESELECTED]}
     if len(sources) > 1:  # several sources are meant as the complete choice
         ticked |= {"tools": [], "columns": []}

@@ -114,6 +114,8 @@ def _renaming_sentences(facts: RenamingConditions) -> Iterator[str]:
         base = "also where that was written in between" if facts.rewritten else "unwritten in between"
         other = "; another register that leads there does as well" if facts.other_base else ""
         yield f"A stored value is there at once by the same register, {base}{other}."
+        if not facts.computing:
+            yield "An instruction that does more than load it has to wait."
         if facts.stores_between is not None:
             yield f"More than {facts.stores_between} other stores in between end that."
     for loads, forgotten in (("loads", facts.forgotten_pairs), ("updates", facts.forgotten_updates)):

@@ -20,6 +20,7 @@ _BINDINGS = {
     Binding.LEAST_LOADED: "A dispatched µop is bound to a port: to the one at which the fewest wait",
     Binding.ROUND_ROBIN: "A dispatched µop is bound to a port, to each in turn",
     Binding.RANDOM: "A dispatched µop is bound to a port at random",
+    Binding.EVEN: "A dispatched µop is bound to a port: to the one that has been given the fewest",
     Binding.AT_ISSUE: "The oldest µops that are ready take whichever of their ports are free",
 }
 _LISTED = 12

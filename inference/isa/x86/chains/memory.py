@@ -27,7 +27,7 @@ from inference.isa.chains import (
     DependencyChain,
     MemoryChain,
 )
-from inference.isa.dependences import PAGE_BYTES
+from inference.isa.dependences import MEMORY_BYTES
 from inference.isa.x86.chains.chain_maker import encode
 from inference.isa.x86.chains.connectors import (
     EXTEND,
@@ -218,7 +218,7 @@ def _unchained() -> Iterator[MemoryChain]:
     chain = DependencyChain(encode([store, loads[-1]]), (), loop=True)
     yield MemoryChain(8, 64, "general", PARTIAL_STORE, chain)
     store = Instruction.create_mem_reg(code, _at(0), register_of(hole, _VALUE))
-    far = MemoryOperand(Register.RDI, displ=PAGE_BYTES, displ_size=8)
+    far = MemoryOperand(Register.RDI, displ=MEMORY_BYTES, displ_size=8)
     aliased = Instruction.create_reg_mem(load_code, register_of(load_hole, _CHASED), far)
     chain = DependencyChain(encode([store, aliased]), (), loop=True)
     yield MemoryChain(64, 64, "general", OTHER_PAGE, chain)

@@ -13,7 +13,15 @@ from iced_x86 import Code, Instruction, MemoryOperand, Register
 
 from inference.isa.chains import ChainLink, DependencyChain, MemoryChain, MemoryCondition
 from inference.isa.x86.chains.chain_maker import encode
-from inference.isa.x86.chains.connectors import EXTEND, LOADS, VECTOR_MOVES, VECTORS, assemble, register_of
+from inference.isa.x86.chains.connectors import (
+    EXTEND,
+    LOADS,
+    VECTOR_MOVES,
+    VECTORS,
+    XOR_SOURCE,
+    assemble,
+    register_of,
+)
 from inference.isa.x86.holes import GPR8, GPR16, GPR32, GPR64, XMM, YMM
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.register_choices import LINE
@@ -53,7 +61,10 @@ _CONTAINED = (
 
 def renaming_chains() -> tuple[MemoryChain, ...]:
     """All chains; those of vectors need AVX2."""
-    return (*_rewritten(), *_rewritten_vectors(), *_behind_stores(), *_pairs_in_loop(), *_updates())
+    return (
+        *(*_rewritten(), *_rewritten_vectors(), *_computing()),
+        *(*_behind_stores(), *_pairs_in_loop(), *_updates()),
+    )
 
 
 def _rewritten() -> Iterator[MemoryChain]:
@@ -97,6 +108,16 @@ def _rewritten_vectors() -> Iterator[MemoryChain]:
             chain = DependencyChain(encode([*through, *[step] * between]), links)
             condition = MemoryCondition.REWRITTEN
             yield MemoryChain(width, width, "vector", BY_LEA, chain, 0, between, condition=condition)
+
+
+def _computing() -> Iterator[MemoryChain]:
+    """Stored values that an instruction loads and computes with, the address unchanged."""
+    operation = Instruction.create_reg_mem(Code.XOR_R64_RM64, register_of(GPR64, _VALUE), _at(Register.RSI))
+    for between in _BETWEEN:
+        links = (_link("store, and operation on what it wrote", SAME), XOR_SOURCE, *_extending(between))
+        chain = DependencyChain(encode([_store(64), operation, *_extended(between)]), links)
+        condition = MemoryCondition.COMPUTING
+        yield MemoryChain(64, 64, "general", SAME, chain, 0, between, condition=condition)
 
 
 def _behind_stores() -> Iterator[MemoryChain]:

@@ -119,8 +119,8 @@ def walks_of(
         state: Its state before the first iteration.
         iteration: Executes one in this state.
     """
-    found = (address for both in addresses for address in (both.memory, both.stack) if address is not None)
-    fastest = max((abs(address.step or 0) for address in found), default=0)
+    moving = (address for both in addresses for address in (both.memory, both.stack) if address is not None)
+    fastest = max((abs(address.step or 0) for address in moving), default=0)
     if not fastest:
         return []
     registers = []

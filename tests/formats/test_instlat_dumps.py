@@ -143,3 +143,16 @@ def test_any_text_is_an_instruction_or_refused_with_a_reason(text: str) -> None:
 def test_lines_in_any_order_never_raise(lines: list[str]) -> None:
     for part in ("throughputs", "latencies"):
         parsed_of("\n".join([*lines, NEW.splitlines()[2]]), part)
+
+
+@pytest.mark.parametrize(
+    ("head", "core"),
+    [
+        ("CPUID Manufacturer: AuthenticAMD\nCPUID Revision    : 00A60F12h", "Zen 4"),
+        ("CPUID Manufacturer: GenuineIntel\nCPUID Revision    : 000506E3h", "Skylake"),
+        ("CPU#000 Vendor: AuthenticAMD Family: 8f Model: 31 Stepping: 0 CoreType:0x10830f10", "Zen 2"),
+        ("CPU#000 Vendor: AuthenticAMD Family: f Model: 2b Stepping: 1 CoreType:0x10020fb1", None),
+    ],
+)
+def test_the_core_is_the_one_with_the_cpuid_of_the_dump(head: str, core: str | None) -> None:
+    assert parsed_of(f"{head}\n{NEW}").facts.get("core") == core

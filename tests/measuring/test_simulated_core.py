@@ -178,6 +178,9 @@ def test_loads_wait_for_stores_as_another_simulation_says(text: str) -> None:
         ("mov rax, rbx\nadd rax, rcx\nmov rbx, rax", 3.0),
         ("add qword ptr [rsi], rax", 7.0),
         ("mov qword ptr [rsi], rax\nlea rsi, [rsi+8]\nmov rcx, qword ptr [rsi-64]", 1.0),  # stored long ago
+        ("mov rax, qword ptr [rsi]\nmov qword ptr [rsi], rax", 6.0),  # only moved on from place to place
+        ("mov rax, qword ptr [rsi]\nmov qword ptr [rsi+8], rax\nlea rsi, [rsi+8]", 6.0),
+        ("mov qword ptr [rsi], rax\nlea rsi, [rsi+8]\nmov rcx, qword ptr [rdi]", 1.0),  # meet once a page
     ],
 )
 def test_loops_wait_for_registers_and_memory(text: str, cycles: float) -> None:

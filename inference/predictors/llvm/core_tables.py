@@ -113,10 +113,14 @@ class _Tables:
             scheme: self._latencies(schemes[scheme], row.latency, chained.get(scheme))
             for scheme, row in rows.items()
         }
+        moves = frozenset(
+            scheme for scheme, row in rows.items() if not row.latency and not row.usage and latencies[scheme]
+        )
         load = next((float(rows[text].latency) for text in PLAIN_LOADS if text in rows), 1.0)
         model = CoreModel(
             mapping,
             latencies,
+            moves=moves,
             memory=MemoryTimes(usual=load, load=load),
             front_end=FrontEndLimits(
                 slots=float(width), straight_instructions=float(width), nops=float(width), taken=1.0

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from iced_x86 import Decoder, Instruction, OpKind, Register, RegisterExt
 
 from inference.isa.code.assembly_reader import MAX_DISTINCT
-from inference.isa.code.assembly_reader import MAX_DISTINCT
 from inference.isa.code.block import BlockError
 from inference.isa.code.listed_program import ListedPlace
 from inference.isa.code.listings import ListedLine

@@ -45,6 +45,9 @@ _IDIOM = re.compile(
 )
 """Mnemonics that some cores execute without reading their sources, where these are one register."""
 
+_WIDEST_PART = 16
+"""Bits of a register that are written without the others, of which the old value is needed."""
+
 _NEAR = 0.98
 """Share of its latency from which a throughput may be that of copies that wait for each other."""
 
@@ -134,7 +137,9 @@ def _waiting(instruction: PrintedInstruction, latency: float | None, cycles: flo
     four per cycle.
     """
     operands = instruction.scheme.operands
-    if not operands or operands[0].access != "RW" or not operands[0].name.startswith("GPR"):
+    if not operands or not operands[0].name.startswith("GPR") or operands[0].access not in ("W", "RW"):
+        return ""
+    if operands[0].access == "W" and operands[0].width > _WIDEST_PART:
         return ""
     if "_" in instruction.operands[0]:
         return "its copies share two registers, and may wait for each other"

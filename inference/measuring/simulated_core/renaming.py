@@ -170,10 +170,10 @@ class _Renamer:
         for read in row.reads:
             if read.memory is None:
                 continue
-            place, stores, is_whole = self._stores.load(read.memory, self._iteration)
+            place, stores, is_contained = self._stores.load(read.memory, self._iteration)
             for store in stores:
                 vector = row.vector or store.vector
-                cycles = memory.between(store.place, place, vector=vector) if is_whole else memory.failed
+                cycles = memory.between(store.place, place, vector=vector) if is_contained else memory.failed
                 yield later(store.value, cycles)
 
 
@@ -202,11 +202,11 @@ class _Execution:
         self._forwarded = forwarded
         self._loading = first if plan.loads else None
         self._computing = first + len(plan.loads) if plan.others else None
-        everything = join(*(source.value for source in sources))
+        sources_together = join(*(source.value for source in sources))
         addresses = join(*(source.value for source in sources if source.is_in_address))
         self._needs: dict[bool, Value] = {
             True: addresses,
-            False: addresses if row.loads else everything if row.in_memory or not row.writes else (),
+            False: addresses if row.loads else sources_together if row.in_memory or not row.writes else (),
         }
 
     def needs(self, *, is_load: bool) -> Value:

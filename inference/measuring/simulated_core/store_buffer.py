@@ -34,11 +34,11 @@ class Store(NamedTuple):
 
 
 class LoadedBytes(NamedTuple):
-    """Where a load goes, and the stores that wrote there; `is_whole`: the only one wrote all of it."""
+    """Where a load goes, and the stores that wrote there; `is_contained`: the only one wrote all of it."""
 
     place: MemoryPlace
     stores: tuple[Store, ...]
-    is_whole: bool
+    is_contained: bool
 
 
 class StoreBuffer:

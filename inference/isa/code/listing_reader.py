@@ -28,7 +28,9 @@ _LOCAL_TARGET = re.compile(
     r"\s(?:j\w+|call|loop\w*)[ \t]+(\d+)[bf][ \t]*(?:[#;]|//|$)", re.IGNORECASE | re.MULTILINE
 )
 _COLUMN_OF_ADDRESSES = re.compile(r"^[ \t]*[0-9a-f]{8,16}[ \t]+[^<\s]", re.IGNORECASE | re.MULTILINE)
-_NUMBERED_SOURCE = re.compile(r"[ \t]{0,9}\d{1,6}:[ \t]+(?![0-9a-f]{2} )(.*)", re.IGNORECASE)
+_NUMBERED_SOURCE = re.compile(  # bounded: a line of at most 1,000 characters
+    r"[ \t]{0,9}\d{1,6}:[ \t]+(?![0-9a-f]{2} )(.*)", re.IGNORECASE
+)
 """`    12: s += n;` of Microsoft's debuggers, among addresses without colons."""
 
 _WIDE = re.compile(r"[ \t]{40,}")

@@ -4,7 +4,7 @@ const REGISTER = /%?(?:r(?:[abcd]x|[sd]i|[sb]p|ip|\d{1,2}[bwd]?)|e?(?:[abcd]x|[s
 const SIZE = /(?:byte|[dqotyz]?word|[xyz]mmword|tbyte|fword|ptr|offset|rel|short|near|far)\b/i;
 const NUMBER = /[$#]?[-+]?(?:0x[\da-f]+|\d[\da-f]*h|\d+[bf](?=\s|$|[;#])|\d+(?:\.\d+)?(?:e[-+]?\d+)?)\b/i;
 const PREFIX = /(?:lock|repn?[ez]?|data16|notrack|bnd|\{\w+\})(?=\s)/i;
-const LISTED = /\s*[\da-f]+:[ \t]+(?:[\da-f]{2}(?= |\t|$)[ \t]?)+/i; // objdump: the address and the bytes
+const LISTED = /\s*[\da-f]+:[ \t]+(?:[\da-f]{8}[ \t]+|(?:[\da-f]{2}(?= |\t|$)[ \t]?)+)/i; // objdump: the address and the bytes or the word
 const LABEL = /\s*(?:"[^"]*"|[\w.$?@]+):(?=\s|$|\/)/;
 const WORD = /[\w.$@?]+/;
 const STATEMENT = new RegExp(String.raw`;(?=\s*(?:(?:cdqe?|cqo|cwd|nop|ret|leave|pause|vzeroupper)\s*$|[a-z][\w.]*\s+(?:[%$\[(*-]|\d|${REGISTER.source}|${SIZE.source})))`, "i"); // not a remark

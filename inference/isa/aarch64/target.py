@@ -11,6 +11,7 @@ from inference.isa.facets import (
     AccessReader,
     BlockChanger,
     BlockReader,
+    BlockFramer,
     BodyMaker,
     FrontEndMaker,
     LatencyChainMaker,
@@ -34,6 +35,12 @@ class Aarch64Target(IsaTarget):
         from inference.isa.aarch64 import accesses  # each facet when it is used
 
         return accesses
+
+    @cached_property
+    def frames(self) -> BlockFramer:
+        from inference.isa.aarch64 import block_frame  # each facet when it is used
+
+        return block_frame
 
     @cached_property
     def front_end(self) -> FrontEndMaker:

@@ -7,11 +7,12 @@ from functools import cached_property
 from typing import Any
 
 from inference.isa.aarch64 import NAME
+from inference.isa.encodings import LearntDocument
 from inference.isa.facets import (
     AccessReader,
     BlockChanger,
-    BlockReader,
     BlockFramer,
+    BlockReader,
     BodyMaker,
     FrontEndMaker,
     LatencyChainMaker,
@@ -20,7 +21,6 @@ from inference.isa.facets import (
 )
 from inference.isa.operand_slots import OperandChooser
 from inference.isa.target import IsaTarget
-from inference.isa.words.documents import LearntDocument
 
 
 class Aarch64Target(IsaTarget):

@@ -188,7 +188,7 @@ class AssemblyReader(ABC, Generic[StatementT]):
         self.skipped[f".{name}"] += 1
 
     def _kind_of(self, name: str) -> str:
-        """See `directives.kind_of`."""
+        """The kind of a directive; instruction sets have harmless ones of their own."""
         return directives.kind_of(name)
 
     def _data_directive(self, name: str, arguments: str, part: LinePart, number: int) -> None:

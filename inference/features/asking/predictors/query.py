@@ -357,10 +357,9 @@ def names_processor(text: str) -> bool:
 
 
 def row_on_processor(text: str, processor: str, *, may_choose: bool = False, isa: str = "") -> Predictor:
-    """`predictor_row` for a processor, unless the text names one itself; `isa`: see `available_on`.
+    """`predictor_row` for a processor, unless the text names one itself. Raises `PredictorError`.
 
-    Raises:
-        PredictorError: The tool cannot be used, or has no model of the processor.
+    `isa`: see `available_on`.
     """
     row = predictor_row(text, may_choose=may_choose)
     return row if names_processor(text) else _on_processor_or_usual(row, processor, isa)
@@ -368,9 +367,8 @@ def row_on_processor(text: str, processor: str, *, may_choose: bool = False, isa
 
 def _on_processor_or_usual(row: Predictor, processor: str, isa: str) -> Predictor:
     chosen = on_processor(row, processor)
-    if isa and not processor and isa not in isas_of_row(chosen):
-        return on_processor(row, usual_processor(isa))
-    return chosen
+    lacks_isa = isa and not processor and isa not in isas_of_row(chosen)
+    return on_processor(row, usual_processor(isa)) if lacks_isa else chosen
 
 
 def available_on(

@@ -263,8 +263,14 @@ def _number(value: float) -> str:
 
 TITLE = "listing of machine code"
 _DROPPED_LISTED = 20  # instructions without a scheme that a file's head names
-_LISTING_HEAD = re.compile(r"(?m)^\S.{,500}:[ \t]+file format \S+|^Disassembly of section \S{,500}:[ \t]*$")
-"""Of objdump and llvm-objdump."""
+_LISTING_HEAD = re.compile(
+    r"(?m)^\S.{,500}:[ \t]+file format \S+|^[ \t]*Disassembly of section \S{,500}:[ \t]*$"  # objdump, perf
+    r"|^Dump of (?:assembler code for function|file) \S|^\(lldb\) "  # gdb, dumpbin
+    r"|^[^\s`]{1,200}`[^\n`]{1,500}:[ \t]*$"  # lldb
+    r"|^TEXT \S.{,500}\(SB\)|^\S{1,500} STEXT .{,200}\bsize=\d"  # Go
+    r"|^Address\t(?:[^\t\n]{,60}\t){,3}Assembly\t"  # VTune
+    r"|^\.text:[0-9A-F]{8,16}\s"  # IDA
+)
 
 
 def is_listing(beginning: str) -> bool:

@@ -24,8 +24,9 @@ from inference.formats.printed_instructions import (
     UnmatchedInstructionError,
 )
 from inference.formats.source import Signature, Source
+from inference.isa.microarchitecture import TOOL_NAMES
 from inference.isa.scheme import TIMED_BY_VALUES
-from inference.isa.targets import X86
+from inference.isa.targets import X86, target_of
 
 _ROW = re.compile(
     r"^(?:Inst +)? {0,5}\d{1,5} +[\w.+/]{1,24} {0,24}:[^\n:]{1,90} L: {0,8}[\[\d-]", re.MULTILINE
@@ -36,10 +37,16 @@ _CORRECTED = {letter: re.compile(rf"GHz {letter}: {{0,8}}(\d+\.\d+)") for letter
 _CPU = re.compile(
     r'^(?:CPUID CPU Name {1,8}:(.{1,100})|CPU#\d{1,4} .{0,60}?Type: "(.{1,100})")', re.MULTILINE
 )
+_VENDOR = re.compile(r"(?:CPUID Manufacturer {0,8}: |Vendor: )(GenuineIntel|AuthenticAMD)")
+_REVISION = re.compile(r"CPUID Revision {0,8}: ([0-9A-Fa-f]{8})h")
+_FAMILY = re.compile(r"Family: {0,2}([0-9a-f]{1,3}) Model: {0,2}([0-9a-f]{1,2}) ")
 _IDIOM = re.compile(
     r"sub|sbb|xor|cmp|xchg|v?(?:p?xor[dq]?|xorp[sd]|p?andn[dq]?|andnp[sd]|psub\w{1,3}|pcmp(?:eq|gt)[bwdq])|k\w+"
 )
 """Mnemonics that some cores execute without reading their sources, where these are one register."""
+
+_WIDEST_PART = 16
+"""Bits of a register that are written without the others, of which the old value is needed."""
 
 _NEAR = 0.98
 """Share of its latency from which a throughput may be that of copies that wait for each other."""
@@ -56,8 +63,25 @@ def read_instlat_latency(source: Source) -> Document:
 
 
 def _facts(source: Source) -> dict[str, Any]:
-    cpu = _CPU.search(source.text)
-    return {"isa": X86} | ({"arch": " ".join((cpu[1] or cpu[2]).split())} if cpu else {})
+    """The processor's name, and its documented core, by its signature of CPUID or by family and model."""
+    facts: dict[str, Any] = {"isa": X86}
+    if cpu := _CPU.search(source.text):
+        facts["arch"] = " ".join((cpu[1] or cpu[2]).split())
+    vendor, revision = _VENDOR.search(source.text), _REVISION.search(source.text)
+    family_and_model = _FAMILY.search(source.text)
+    if revision is not None:
+        signature = int(revision[1], 16)
+        family, model = (
+            signature >> 8 & 0xF | signature >> 16 & 0xFF0,
+            signature >> 4 & 0xF | signature >> 12 & 0xF0,
+        )
+    elif family_and_model is not None:
+        family, model = (int(digits, 16) for digits in family_and_model.groups())
+    else:
+        return facts
+    numbers = {"vendor": vendor and vendor[1], "family": (family & 0xF) + (family >> 4), "model": model}
+    core = target_of(X86).schemes.core_of(numbers)
+    return facts | ({"core": core.name} if core is not None and core.name in TOOL_NAMES else {})
 
 
 def _rows(text: str) -> Iterator[MeasuredRow]:
@@ -113,7 +137,9 @@ def _waiting(instruction: PrintedInstruction, latency: float | None, cycles: flo
     four per cycle.
     """
     operands = instruction.scheme.operands
-    if not operands or operands[0].access != "RW" or not operands[0].name.startswith("GPR"):
+    if not operands or not operands[0].name.startswith("GPR") or operands[0].access not in ("W", "RW"):
+        return ""
+    if operands[0].access == "W" and operands[0].width > _WIDEST_PART:
         return ""
     if "_" in instruction.operands[0]:
         return "its copies share two registers, and may wait for each other"

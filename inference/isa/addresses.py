@@ -252,7 +252,7 @@ def bitwise(compute: Callable[[int, int], int]) -> Operation:
 
 
 def shifted(compute: Callable[[int, int, int], int]) -> Operation:
-    """`compute`: f(value, count, bits)."""
+    """The operation that shifts by a count; `compute`: f(value, count, bits)."""
 
     def computed(bits: int, of: Sequence[Value]) -> Value | None:
         if of[0].parts or of[1].parts:

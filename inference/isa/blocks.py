@@ -279,8 +279,7 @@ def iteration_of(block: Block) -> Iteration:
 
 def walk_end(block: Block, copies: int, registers: Mapping[str, int]) -> bytes:
     """Code behind the copies in a loop that leads back registers which walk through memory."""
-    framer = target_of(block.isa).frames
-    return b"" if framer is None else framer.walk_end(block, copies, registers)
+    return _framer(block).walk_end(block, copies, registers)
 
 
 def needs_avx(block: Block, flags: Collection[str] | None) -> bool:

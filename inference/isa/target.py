@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
+from inference.isa.encodings import LearntDocument
 from inference.isa.facets import (
     AccessReader,
     BlockChanger,
@@ -25,7 +26,6 @@ from inference.isa.facets import (
     Textbook,
 )
 from inference.isa.operand_slots import OperandChooser
-from inference.isa.words.documents import LearntDocument
 
 
 class _NoSchemes(SchemeCatalogue):

@@ -198,6 +198,7 @@ def preview_of(
         microarchitecture=reading.part,
         substitutes={name: text for name, text in substitutes.items() if name in reading.scheme_names},
         leave_out=leave_out,
+        core=str(parsed.facts.get(CORE, "")),
     )
     if parsed.mapping is not None and parsed.verdicts:
         return replace(result, explanation=_explanation(result, names_of_isa, rejects))

@@ -22,7 +22,7 @@ from inference.isa.document import InstructionSetError, read_instruction_set
 from inference.isa.microarchitecture import Microarchitecture
 from inference.isa.names import SchemeNames
 from inference.isa.scheme import Features, Scheme
-from inference.isa.targets import DEFAULT, code_target, target_of, targets
+from inference.isa.targets import DEFAULT, FOLDERS, code_target, target_of, targets
 from inference.models import ISA, ExperimentSet, InstructionScheme, Machine, PortMapping, ResourceMapping
 from inference.storage.names import check_name_free
 from inference.storage.rows import BATCH, portions, scheme_ids
@@ -36,6 +36,17 @@ def code_isa(isa: ISA | None) -> str:
 def code_isa_row(isa: str = DEFAULT) -> ISA | None:
     """The row of an instruction set that machine code is of; None where it has not been loaded."""
     return ISA.objects.filter(name=isa).first()
+
+
+def of_code(isa: str, prefix: str = "") -> Q:
+    """Condition on rows whose `isa` has machine code of an instruction set, as `code_isa` says.
+
+    `prefix`: to the rows with the column, such as `campaign__`.
+    """
+    if isa != DEFAULT:
+        return Q(**{f"{prefix}isa__name": isa})
+    others = [name for name in FOLDERS if name != isa]
+    return Q(**{f"{prefix}isa__isnull": True}) | ~Q(**{f"{prefix}isa__name__in": others})
 
 
 def of_isa(isa: str) -> Q:

@@ -1,10 +1,10 @@
-// Syntax of assembly for the editor: Intel, AT&T, what compilers and disassemblers print. Pure functions.
+// Syntax of assembly for the editor: Intel, AT&T, AArch64, what compilers and disassemblers print. Pure functions.
 
-const REGISTER = /%?(?:r(?:[abcd]x|[sd]i|[sb]p|ip|\d{1,2}[bwd]?)|e?(?:[abcd]x|[sd]i|[sb]p)|eip|[abcd][lh]|[sd]il|[sb]pl|[xyzt]mm\d{1,2}|k[0-7]|mm[0-7]|st(?:\(\d\))?|[cdefgs]s|[cd]r\d{1,2})(?![\w$])/i;
+const REGISTER = /%?(?:r(?:[abcd]x|[sd]i|[sb]p|ip|\d{1,2}[bwd]?)|e?(?:[abcd]x|[sd]i|[sb]p)|eip|[abcd][lh]|[sd]il|[sb]pl|[xyzt]mm\d{1,2}|k[0-7]|mm[0-7]|st(?:\(\d\))?|[cdefgs]s|[cd]r\d{1,2}|[xwbhsdqv](?:[12]?\d|3[01])(?:\.\d{0,2}[bhsdq])?|[xw]zr|wsp)(?![\w$])/i;
 const SIZE = /(?:byte|[dqotyz]?word|[xyz]mmword|tbyte|fword|ptr|offset|rel|short|near|far)\b/i;
-const NUMBER = /\$?[-+]?(?:0x[\da-f]+|\d[\da-f]*h|\d+[bf](?=\s|$|[;#])|\d+(?:\.\d+)?(?:e[-+]?\d+)?)\b/i;
+const NUMBER = /[$#]?[-+]?(?:0x[\da-f]+|\d[\da-f]*h|\d+[bf](?=\s|$|[;#])|\d+(?:\.\d+)?(?:e[-+]?\d+)?)\b/i;
 const PREFIX = /(?:lock|repn?[ez]?|data16|notrack|bnd|\{\w+\})(?=\s)/i;
-const LISTED = /\s*[\da-f]+:[ \t]+(?:[\da-f]{2}(?= |\t|$)[ \t]?)+/i; // objdump: the address and the bytes
+const LISTED = /\s*[\da-f]+:[ \t]+(?:[\da-f]{8}[ \t]+|(?:[\da-f]{2}(?= |\t|$)[ \t]?)+)/i; // objdump: the address and the bytes or the word
 const LABEL = /\s*(?:"[^"]*"|[\w.$?@]+):(?=\s|$|\/)/;
 const WORD = /[\w.$@?]+/;
 const STATEMENT = new RegExp(String.raw`;(?=\s*(?:(?:cdqe?|cqo|cwd|nop|ret|leave|pause|vzeroupper)\s*$|[a-z][\w.]*\s+(?:[%$\[(*-]|\d|${REGISTER.source}|${SIZE.source})))`, "i"); // not a remark
@@ -39,7 +39,7 @@ export function token(stream, state) {
     state.hasMnemonic = false;
     return null;
   }
-  if (stream.match(/#|\/\/|;/)) {
+  if (stream.match(/#(?![-+]?\d|:)|\/\/|;/)) {
     stream.skipToEnd();
     return "comment";
   }

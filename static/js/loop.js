@@ -42,7 +42,8 @@ function show(page) {
   editor.showProblems(problemsOf(page));
   const cpu = page.getElementById("loop-answer")?.dataset.cpu;
   for (const id of REGIONS) replaceRegion(page, id, { keep: true });
-  if (cpu) form.elements.namedItem("cpu").value = cpu; // code of another instruction set has another CPU
+  const select = /** @type {HTMLSelectElement} */ (form.elements.namedItem("cpu"));
+  if (cpu) select.value = cpu; // code of another instruction set has another CPU
   showPending(!hasAnswer);
   if (hasAnswer) document.dispatchEvent(new Event("loop-answered"));
 }
@@ -59,6 +60,7 @@ async function ask() {
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (!page.getElementById("loop-problem")) throw new Error(`the server answered ${answer.status}`);
     show(page);
+    fields.set("cpu", question().get("cpu"));
     window.history.replaceState(null, "", await addressOf(fields));
     linkBlocks(fields);
   } catch (failure) {

@@ -66,7 +66,7 @@ def test_throughputs_are_those_of_instructions_that_do_not_wait() -> None:
         "vpaddd YMM{k}:RW, YMM:R, YMM:R": 0.50,
     }
     assert parsed.facts["arch"] == "A Processor"
-    assert (parsed.facts["matched"], parsed.facts["instructions"]) == (16, 16)
+    assert (parsed.facts["matched"], parsed.facts["instructions"]) == (17, 17)
 
 
 @pytest.mark.parametrize(
@@ -74,6 +74,7 @@ def test_throughputs_are_those_of_instructions_that_do_not_wait() -> None:
     [
         ("2x 0x66 NOP (row 1)", "prefixes"),
         ("MOV r8,[m8]+MOV [m8],r8 (row 29)", "several instructions"),
+        ("MOV r8, imm8 (row 16)", "wait for each other"),
         ("SUB r32, r32 (row 30)", "one register"),
         ("SUB r1_32, r2_32 (row 31)", "wait for each other"),
         ("ADC r32, r32 (row 32)", "waits for the one before"),
@@ -143,3 +144,16 @@ def test_any_text_is_an_instruction_or_refused_with_a_reason(text: str) -> None:
 def test_lines_in_any_order_never_raise(lines: list[str]) -> None:
     for part in ("throughputs", "latencies"):
         parsed_of("\n".join([*lines, NEW.splitlines()[2]]), part)
+
+
+@pytest.mark.parametrize(
+    ("head", "core"),
+    [
+        ("CPUID Manufacturer: AuthenticAMD\nCPUID Revision    : 00A60F12h", "Zen 4"),
+        ("CPUID Manufacturer: GenuineIntel\nCPUID Revision    : 000506E3h", "Skylake"),
+        ("CPU#000 Vendor: AuthenticAMD Family: 8f Model: 31 Stepping: 0 CoreType:0x10830f10", "Zen 2"),
+        ("CPU#000 Vendor: AuthenticAMD Family: f Model: 2b Stepping: 1 CoreType:0x10020fb1", None),
+    ],
+)
+def test_the_core_is_the_one_with_the_cpuid_of_the_dump(head: str, core: str | None) -> None:
+    assert parsed_of(f"{head}\n{NEW}").facts.get("core") == core

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from inference.formats.block_files import LoopFilter, ProgramLoops, find_listed_loops, find_loops
+from inference.formats.block_files import (
+    BlockFileSort,
+    LoopFilter,
+    ProgramLoops,
+    block_file_of,
+    find_listed_loops,
+    find_loops,
+)
 from inference.formats.blocks_csv import block_of_cell
 from inference.formats.problems import ExchangeError
 from inference.isa.blocks import BlockError
@@ -57,6 +64,25 @@ def test_loops_below_the_wanted_share_are_left_out_and_counted() -> None:
 def test_what_cannot_be_read_is_told_with_its_line() -> None:
     with pytest.raises(ExchangeError, match=r"list\.txt: line 11\b.*frobnicate"):
         listed(ANNOTATED.replace("cmp    $0x20,%al", "frobnicate %al"))
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "a.out:     file format elf64-x86-64",
+        "            Disassembly of section .text:",
+        "Dump of assembler code for function f:",
+        "Dump of file a.exe",
+        "a.out`f(int):",
+        "TEXT main.f(SB) /tmp/main.go",
+        "main.f STEXT nosplit size=15 args=0x8",
+        "Address\tSource Line\tAssembly\tClockticks",
+        ".text:0000000140001000 f proc near",
+    ],
+)
+def test_listings_are_recognised_by_their_headings(head: str) -> None:
+    assert block_file_of(f"\n{head}\n  401120:\tnop\n".encode()) is BlockFileSort.LISTING
+    assert block_file_of(f"the {head.lstrip()}\n".replace("file format", "format").encode()) is None
 
 
 @pytest.mark.parametrize("options", [("-d",), ("-d", "--no-show-raw-insn"), ("-d", "-Mintel")])

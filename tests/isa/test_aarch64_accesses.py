@@ -23,8 +23,9 @@ from inference.isa.aarch64.accesses import (
     reduction_of,
     stores_of,
 )
+from inference.isa.aarch64.block_frame import iteration_of
 from inference.isa.aarch64.blocks import block_of_bytes
-from inference.isa.aarch64.decoding import decode, table
+from inference.isa.aarch64.decoding import decode, decoded, table
 from inference.isa.code.block import Block
 from inference.isa.dependences import OperandAccess, Reduction
 from inference.isa.machine_bodies import LoopSize
@@ -311,3 +312,24 @@ def test_the_copies_of_a_measured_body_wait_for_nothing(text: str) -> None:
         for read in entry.reads
         if last_write(body.instructions, place, read)
     ]
+
+
+@needs_llvm_mc
+@pytest.mark.parametrize(
+    ("lines", "jumps"),
+    [
+        (("1: add x0, x0, #1", "cmp x0, x1", "b.ne 1b"), ["b.ne", "b"]),
+        (("1: add x0, x0, #1", "tbz w0, #3, 1b"), ["tbz", "b"]),
+        (("1: add x0, x0, #1", "b 1b"), ["b"]),
+        (("1: " + "add x0, x0, #1", *["nop"] * 14, "cbnz x0, 1b"), ["cbnz", "b"]),
+    ],
+)
+def test_an_iteration_ends_with_a_jump_to_the_next_one(lines: Sequence[str], jumps: list[str]) -> None:
+    loop = block(*lines)
+    iteration = iteration_of(loop)
+    words = decoded(iteration.code[len(loop.body) :])
+    assert len(iteration.code) % 64 == 0
+    assert [word.mnemonic for word in words[: len(jumps)]] == jumps
+    for place, word in enumerate(words[: len(jumps)]):
+        assert len(loop.body) + 4 * place + (word.distance or 0) == len(iteration.code)
+    assert {word.word for word in words[len(jumps) :]} <= {0}

@@ -152,6 +152,14 @@ f:
     ]
 
 
+def test_demangled_names_are_labels_and_data_is_no_target():
+    read = program("sum(double*, int):\n  cbz w1, .L4\n.L3:\n  ldr d1, [x0], 8\n  bne .L3\n.L4:\n  ret\n")
+    assert [piece.name for piece in pieces_of(read, blocks)] == [".L3"]
+    assert read.instructions[0].labels == ("sum(double*, int)",)
+    with pytest.raises(BlockError, match="b table leads to the data in line 3"):
+        program("b table\ntable:\n.word 1, 2\n")
+
+
 def test_comments_of_all_assemblers_are_no_code():
     text = """\
 # a line of GNU's

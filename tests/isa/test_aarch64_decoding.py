@@ -15,10 +15,9 @@ from inference.isa import llvm_mc
 from inference.isa.aarch64 import instruction_set
 from inference.isa.aarch64.blocks import line_of
 from inference.isa.aarch64.decoding import decode, table
-from inference.isa.aarch64.learning import learn_document
+from inference.isa.aarch64.learning import learn_document, templates
 from inference.isa.aarch64.printing import SYNTAXES, text_of
 from inference.isa.aarch64.statements import read_instruction
-from inference.isa.aarch64.templates import templates
 from inference.isa.code.block import BlockError
 from inference.isa.words.instruction import InMemory, NamedImmediate, RegisterPart
 from tests.isa.aarch64_program import needs_llvm_mc

@@ -416,10 +416,16 @@ def test_bytes_without_addresses_are_enough():
     assert block_of_text(long).hex == "48b88877665544332211ffc9"
 
 
-def test_jumps_to_addresses_that_the_text_does_not_have_are_refused():
+@pytest.mark.parametrize("target", ["1 <f+0x1>", "<f+0x1>"])
+def test_jumps_to_addresses_that_the_text_does_not_have_are_refused(target: str):
     with pytest.raises(BlockError, match="leads to an address: print those of the lines") as caught:
-        read("<f>:\n\tnop\n\tadd    %rbx,%rax\n\tjne    1 <f+0x1>\n", 9)
+        read(f"<f>:\n\tnop\n\tadd    %rbx,%rax\n\tjne    {target}\n", 9)
     assert caught.value.line == 4
+
+
+def test_a_line_with_only_a_comment_is_no_instruction():
+    reading = read("  401126:\tadd %rbx,%rax\n  401129:\t@ #x\n  40112a:\tdec %ecx\n", 9)
+    assert [line.line for line in reading.dropped] == [2]
 
 
 def test_fwait_is_an_instruction_of_its_own():

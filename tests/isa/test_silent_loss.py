@@ -9,17 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.isa.blocks import BlockError, read
+from inference.isa.blocks import BlockError
 from inference.isa.code.pieces import AssemblyProgram
 from inference.isa.x86.assembly.reading import read_program
 from tests.drawn import examples
 from tests.isa.printed_listings import FORMS, Line, loops
 
 LOOP = "4801d8ffc975fa"
-ARROWS = ("↗", "↘", "→ ", "│", "│ │", "╭ │", "╰ │", "├─>", "└─<", "┌─>", "▶", "╎", "⟶", "↑", "↓", "▲")
-COLOURS = ("\x1b[31m", "\x1b[0m", "\x1b[1;38;5;12m", "\x1b[K", "\x1b(B\x1b[m")
 JUNK = ("?", "@", "|", "<", "}", "foo ", "x", "!", "\\", "=", "\x01", "\x1b")
-INVISIBLE = ("\u200b", "\ufeff", "\u2060")
 
 CODE = re.compile(r"\b(?:[re][abcds][xip]|[xyz]mm\d|r9d?)\b|^\s*(?:0x)?[0-9a-f]{6,16}:|([0-9a-f]{2} ){2}")
 """What no line has that is not code: a register, an address, bytes."""
@@ -32,47 +29,6 @@ def inserted(line: str, data: st.DataObject, junk: Sequence[str]) -> str:
     return f"{line[:at]}{data.draw(st.sampled_from(junk))}{line[at:]}"
 
 
-def drawn(line: str, data: st.DataObject) -> str:
-    """An arrow or a part of a frame before the address, or before the text where there is none."""
-    arrow = data.draw(st.sampled_from(ARROWS))
-    share = re.match(r"\s*\d+\.\d+%?\s+:?", line)
-    at = share.end() if share else 0
-    return f"{line[:at]} {arrow} {line[at:]}"
-
-
-def framed(line: str, data: st.DataObject) -> str:
-    return f"{line}   {data.draw(st.sampled_from(ARROWS))}"
-
-
-def coloured(line: str, data: st.DataObject) -> str:
-    return f"{inserted(line, data, COLOURS)}{COLOURS[1]}"
-
-
-def invisible(line: str, data: st.DataObject) -> str:
-    return inserted(line, data, INVISIBLE)
-
-
-def shared(line: str, data: st.DataObject) -> str:
-    return f"{data.draw(st.sampled_from(['  3.46%  ', ' 12.50%    0.25% ', '100%  ']))}{line}"
-
-
-def annotated(line: str, data: st.DataObject) -> str:
-    """What LuaJIT says of the targets of jumps."""
-    is_jump = re.search(r"\bj[a-z]{1,2}\s", line)
-    return f"{line}\t->{data.draw(st.sampled_from(['LOOP', '1', 'lj_exit']))}" if is_jump else line
-
-
-DECORATIONS: dict[str, Decorate] = {
-    "arrows": drawn,
-    "frames": framed,
-    "colours": coloured,
-    "invisible": invisible,
-    "shares": shared,
-    "annotations": annotated,
-    "tabs": lambda line, data: line.replace("  ", "\t"),
-    "no-break blanks": lambda line, data: line.replace(" ", "\u00a0"),
-    "blanks": lambda line, data: f" \t{line}  ",
-}
 DAMAGES: dict[str, Decorate] = {
     "junk": lambda line, data: inserted(line, data, JUNK),
     "cut": lambda line, data: line[: data.draw(st.integers(0, len(line)))],
@@ -99,28 +55,6 @@ def apply(printed: Sequence[str], places: Sequence[int], change: Decorate, data:
     """The change in some of the lines with instructions."""
     chosen = data.draw(st.sets(st.sampled_from(list(places)), min_size=1))
     return [change(line, data) if number in chosen else line for number, line in enumerate(printed, start=1)]
-
-
-@pytest.mark.parametrize("name", FORMS)
-@examples(45)
-@given(lines=loops(), data=st.data())
-def test_decoration_changes_no_block(name: str, lines: list[Line], data: st.DataObject):
-    printed = FORMS[name](lines)
-    plain = read("\n".join(printed), 99)
-    assert not plain.dropped
-    decorated = printed
-    places = places_of(printed, name, lines)
-    for change in data.draw(st.sets(st.sampled_from(sorted(DECORATIONS)), min_size=1, max_size=3)):
-        decorated = apply(decorated, places, DECORATIONS[change], data)
-    end = data.draw(st.sampled_from(["\n", "\r\n"]))
-    try:
-        found = read(end.join(decorated), 99)
-    except BlockError:
-        return
-    named = {one.line for one in found.dropped}
-    if not named:
-        assert [one.block.hex for one in found.pieces] == [one.block.hex for one in plain.pieces]
-    assert named <= set(places)
 
 
 @pytest.mark.parametrize("name", FORMS)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from inference.agent.protocol import Frame
 from inference.core.core_model.memory_reading import memory_times
 from inference.core.core_model.model import CoreModel, FrontEndLimits
 from inference.core.front_end import read_front_end
@@ -39,11 +40,12 @@ class Executed:
 
     def __init__(self, model: CoreModel) -> None:
         self.core = SimulatedCore(AARCH64, model)
+        self.frame = MAKER.frame() or Frame()
 
     def measure(self, chains: Sequence[DependencyChain], repeat: int = 0) -> Iterator[ChainReading]:
         del repeat
         for chain in chains:
-            yield ChainReading(chain, self.core.cycles(MAKER.frame(), _item(chain, 0)), 0.0)
+            yield ChainReading(chain, self.core.cycles(self.frame, _item(chain, 0)), 0.0)
 
 
 def problem_of(*schemes: str) -> LatencyProblem:

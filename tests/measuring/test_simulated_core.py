@@ -16,7 +16,7 @@ from inference.core.core_model.simulated_program import UndescribedSchemeError
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment
 from inference.core.front_end import read_front_end
-from inference.core.mapping import PortMapping
+from inference.core.mapping import PortMapping, Uops
 from inference.isa.blocks import Block, BlockError, read_blocks
 from inference.isa.bodies import body_maker, chain_maker, front_end_maker
 from inference.isa.front_end import Aspect
@@ -53,7 +53,7 @@ def cycles_of(core: SimulatedCore, text: str, mode: str = LOOP) -> float:
 
 def small_core(**parts: object) -> SimulatedCore:
     """Two ALUs, a load and a store port, four slots."""
-    usage = {ADD: ((3, 1),), LOAD: ((4, 1),), STORE: ((8, 1),), MOVE: ((3, 1),)}
+    usage: dict[str, Uops] = {ADD: ((3, 1),), LOAD: ((4, 1),), STORE: ((8, 1),), MOVE: ((3, 1),)}
     usage |= {"lea GPR[64]:W, ADDR[B+D8]": ((3, 1),), "imul GPR[64]:RW, GPR[64]:R": ((1, 1),)}
     usage |= {
         "add GPR[64]:RW, MEM[64]:R": ((3, 1), (4, 1)),
@@ -178,6 +178,9 @@ def test_loads_wait_for_stores_as_another_simulation_says(text: str) -> None:
         ("mov rax, rbx\nadd rax, rcx\nmov rbx, rax", 3.0),
         ("add qword ptr [rsi], rax", 7.0),
         ("mov qword ptr [rsi], rax\nlea rsi, [rsi+8]\nmov rcx, qword ptr [rsi-64]", 1.0),  # stored long ago
+        ("mov rax, qword ptr [rsi]\nmov qword ptr [rsi], rax", 6.0),  # only moved on from place to place
+        ("mov rax, qword ptr [rsi]\nmov qword ptr [rsi+8], rax\nlea rsi, [rsi+8]", 6.0),
+        ("mov qword ptr [rsi], rax\nlea rsi, [rsi+8]\nmov rcx, qword ptr [rdi]", 1.0),  # meet once a page
     ],
 )
 def test_loops_wait_for_registers_and_memory(text: str, cycles: float) -> None:

@@ -8,6 +8,8 @@ from inference.agent.protocol import Result
 from inference.core.errors import InvalidInputError
 from inference.core.evaluator import PortMappingModel
 from inference.core.mapping import PortMapping
+from inference.isa.blocks import block_of_text
+from inference.isa.targets import AARCH64
 from inference.predictors.machine import MachineSettings, MeasuredBlocks
 from inference.predictors.mapping import MappedBlocks, MappingSettings
 from inference.predictors.protocol import Answer, Failure
@@ -24,6 +26,18 @@ def mapped(r_max: float | None = None) -> MappedBlocks:
 def test_a_mapping_predicts_the_multiset_of_a_block_without_its_dependencies():
     answers = mapped(0.0).predict([ADD_CODE * 4, ADD_CODE * 3 + STORE_CODE, STORE_CODE])
     assert [answer.cycles for answer in answers] == [2.0, 2.0, 1.0]
+
+
+def test_a_mapping_of_another_instruction_set_predicts_its_blocks():
+    add, subtract = "add GPR[64]:W, GPR[64]:R, GPR[64]:R", "subs GPR[64]:W, GPR[64]:R, IMM[12]:R"
+    value = PortMapping(ports=("0", "1"), usage={add: ((3, 1),), subtract: ((3, 1),)})
+    predictor = MappedBlocks("arm", PortMappingModel(value), MappingSettings("arm"), "digest", isa=AARCH64)
+    straight = block_of_text("add x0, x1, x2\nadd x3, x1, x2\nadd x4, x1, x2", AARCH64)
+    loop = block_of_text("1: add x0, x1, x2\nsubs x3, x3, #1\nb.ne 1b", AARCH64)
+    other = block_of_text("mul x0, x1, x2", AARCH64)
+    answers = predictor.predict([straight.code, loop.code, other.code, b"\xff" * 4])
+    assert [answer.cycles for answer in answers] == [1.5, 1.0, None, None]
+    assert answers[2].detail == "the mapping does not describe mul GPR[64]:W, GPR[64]:R, GPR[64]:R"
 
 
 @pytest.mark.parametrize(("r_max", "cycles"), [(None, 1.0), (0.0, 1.0), (1.0, 2.0), (8.0, 1.0)])

@@ -21,9 +21,9 @@ from inference.formats.provenance import head_of
 from inference.formats.quoting import csv_text
 from inference.isa.blocks import schemes_of_bytes
 from inference.isa.code.block import BlockError, BlockName
-from inference.isa.targets import DEFAULT, code_target, target_of
+from inference.isa.targets import target_of
 from inference.models import InstructionScheme
-from inference.storage.instruction_sets import code_isa
+from inference.storage.instruction_sets import code_isa, of_code
 
 UNCHANGED, REMOVED, ADDED = "kept", "gone", "new"
 
@@ -273,13 +273,12 @@ def mentions_of(scheme: InstructionScheme) -> Mentions | None:
     mention_in = mention_of(scheme.text, isa) if target_of(isa).operands is not None else None
     if mention_in is None:
         return None
-    rows = Discovery.objects.filter(subsumed_by=None).order_by("-id")
+    rows = Discovery.objects.filter(of_code(isa, "campaign__"), subsumed_by=None).order_by("-id")
     ids: dict[Mention, list[int]] = {Mention.NAMED: [], Mention.AMONG: []}
     examined = 0
-    facts = rows.values_list("pk", "abstract", "code", "campaign__isa__name")
-    for pk, abstract, code, isa in facts[:MAX_SEARCHED]:
+    for pk, abstract, code in rows.values_list("pk", "abstract", "code")[:MAX_SEARCHED]:
         examined += 1
-        witness = BlockName(code_target(isa or DEFAULT).name, bytes(code))
+        witness = BlockName(isa, bytes(code))
         mention: Mention | None = Mention.NAMED if scheme.text in _schemes_in(witness) else None
         if mention is None and abstract is not None:
             try:

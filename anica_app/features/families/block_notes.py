@@ -12,7 +12,7 @@ from anica_app.core.errors import AnicaError
 from anica_app.models import Campaign, Family
 from inference.isa.blocks import body_of
 from inference.models import Predictor
-from inference.storage.instruction_sets import code_isa, of_isa
+from inference.storage.instruction_sets import of_code
 from inference.web.contributions import BlockNote
 
 _MAX_CAMPAIGNS = 10
@@ -42,9 +42,9 @@ def notes_on_block(isa: str, code: bytes, predictors: Sequence[Predictor]) -> li
 
 
 def _campaigns(isa: str, keys: Collection[ToolKey]) -> list[Campaign]:
-    rows = Campaign.objects.filter(of_isa(isa), families__isnull=False).distinct()
+    rows = Campaign.objects.filter(of_code(isa), families__isnull=False).distinct()
     rows = rows.prefetch_related("seats__predictor").order_by("-pk")[:_MAX_CAMPAIGNS]
-    return [row for row in rows if code_isa(row.isa) == isa and any(_key(tool) in keys for tool in row.tools)]
+    return [row for row in rows if any(_key(tool) in keys for tool in row.tools)]
 
 
 def _key(row: Predictor) -> ToolKey:

@@ -168,6 +168,7 @@ def _of_examples(row: Discovery, code: bytes, kind: str) -> tuple[bytes, str]:
 
 def own_disagreements(campaign: Campaign, domain: BlockDomain, judge: InterestJudge) -> JudgedDisagreements:
     """Disagreements among the random blocks of the campaign's rounds."""
+    campaign.refresh_from_db(fields=["sampled"])  # the search updates the row alone
     known = (domain.block_of_code(sample.code) for sample in interesting_samples(campaign, judge))
     blocks = islice((block for block in known if block is not None), MAX_OWN_BLOCKS)
     return JudgedDisagreements(campaign.sampled, tuple(blocks), fresh=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from inference.isa.aarch64.assembly import AssemblyState, program_of_lines
+from inference.isa.aarch64.assembly import program_of_lines
 from inference.isa.aarch64.blocks import (
     ASSEMBLY,
     GENERAL,
@@ -23,6 +23,7 @@ from inference.isa.aarch64.blocks import (
     with_markers,
 )
 from inference.isa.aarch64.listings import listed_program
+from inference.isa.code.assembly_reader import AssemblyState
 from inference.isa.code.pieces import AssemblyProgram
 
 __all__ = [

@@ -40,7 +40,7 @@ _RELOCATION = re.compile(r"\s*(?:R_AARCH64_|ARM64_RELOC_)")
 
 def _begins_instruction(text: str) -> bool:
     words = text.split(None, 1)
-    return bool(words) and is_mnemonic(words[0])
+    return bool(words) and (is_mnemonic(words[0]) or words[0].lower().startswith(_NO_CODE))
 
 
 def is_instruction(text: str) -> bool:

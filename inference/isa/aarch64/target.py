@@ -7,9 +7,11 @@ from functools import cached_property
 from typing import Any
 
 from inference.isa.aarch64 import NAME
+from inference.isa.encodings import LearntDocument
 from inference.isa.facets import (
     AccessReader,
     BlockChanger,
+    BlockFramer,
     BlockReader,
     BodyMaker,
     FrontEndMaker,
@@ -19,7 +21,6 @@ from inference.isa.facets import (
 )
 from inference.isa.operand_slots import OperandChooser
 from inference.isa.target import IsaTarget
-from inference.isa.words.documents import LearntDocument
 
 
 class Aarch64Target(IsaTarget):
@@ -34,6 +35,12 @@ class Aarch64Target(IsaTarget):
         from inference.isa.aarch64 import accesses  # each facet when it is used
 
         return accesses
+
+    @cached_property
+    def frames(self) -> BlockFramer:
+        from inference.isa.aarch64 import block_frame  # each facet when it is used
+
+        return block_frame
 
     @cached_property
     def front_end(self) -> FrontEndMaker:

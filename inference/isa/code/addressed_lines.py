@@ -50,12 +50,14 @@ _PLAIN = re.compile(  # bounded: a line of at most 1,000 characters
     r"(?:<(?P<label>[^>]*?(?:\([^)]*\)[^>]*)?)>)?\s*:(?P<rest>.*)",
     re.IGNORECASE,
 )
-_IN_MODULE = re.compile(
+_IN_MODULE = re.compile(  # bounded: a line of at most 1,000 characters
     rf"{_MARK}[^\s\[\]]+\[0x(?P<address>[0-9a-f]+)\](?:\s*<[+\d]+>)?:(?P<rest>.*)", re.IGNORECASE
 )
 """`a.out[0x1260] <+0>: testl %edx, %edx` of lldb."""
 
-_TRACED = re.compile(r".{0,200}?\b(?P<address>[0-9a-f]{4,16})\s.{0,500}?\binsn:(?P<rest>.*)", re.IGNORECASE)
+_TRACED = re.compile(  # bounded: a line of at most 1,000 characters
+    r".{0,200}?\b(?P<address>[0-9a-f]{4,16})\s.{0,500}?\binsn:(?P<rest>.*)", re.IGNORECASE
+)
 _TRACED_REMARK = re.compile(r"(?:\t|\s{2}).*")
 _HEADING = re.compile(r"\s*(?P<mark>0x)?(?P<address>[0-9a-f]+)\s+<(?P<label>.+)>:\s*", re.IGNORECASE)
 """`0000000000001139 <main>:` of objdump; `0x1139 <main+4>:` of gdb is a line without its instruction."""
@@ -69,7 +71,7 @@ _NAMED = re.compile(r"\s*(?:<|->)?(?P<label>[A-Za-z_.$][^\s<>]*)>?:\s*")
 _SECTIONED = re.compile(r"\s*(?:[.\w]+:)(?P<address>[0-9a-f]{8,16})(?:\s+(?P<rest>\S.*))?", re.IGNORECASE)
 """`.text:0000000140001000  sub rsp, 28h` of IDA."""
 
-_COLUMNS = re.compile(
+_COLUMNS = re.compile(  # bounded: a line of at most 1,000 characters
     rf"{_MARK}(?P<address>(?:0x[0-9a-f]{{4,7}}|(?:0x)?[0-9a-f]{{8,16}}))(?:\s+<[^>]*>)?[\s|]++(?P<rest>\S.*)",
     re.IGNORECASE,
 )
@@ -88,13 +90,17 @@ _JUMP_ART = re.compile(r"\s*(?:[|/\\+>-]|X(?=[\s|/\\+>-]))(?:[\s|/\\+>-]|X(?=[\s
 """Lines that `objdump --visualize-jumps` draws between an address and its bytes."""
 
 _BARRED = re.compile(r"\s*(?:0x)?[0-9a-f]+\s*\|", re.IGNORECASE)
-_COLUMN_OF_REMARKS = re.compile(r"\s\|(?:\s.*)?$")
+_COLUMN_OF_REMARKS = re.compile(  # bounded: a line of at most 1,000 characters
+    r"\s\|(?:\s.*)?$"
+)
 _REMARK = re.compile(r"(?:^|\s);.*")
 _LABEL = re.compile(r"(.+):|(\S+)\s+proc\b.*", re.IGNORECASE)
 _OFFSET = re.compile(r"\+(?:0x)?[0-9a-f]+$", re.IGNORECASE)
 
 _NO_INSTRUCTION = ("(bad)", "<unknown>", ".byte", ".long", "...")
-_PLAUSIBLE = re.compile(r"(?!\S*\+0x[0-9a-f]+(?:\s*\(.*\))?$)\w[\w\s,.()<>%$*+\-\[\]:]*", re.IGNORECASE)
+_PLAUSIBLE = re.compile(  # bounded: a line of at most 1,000 characters
+    r"(?!\S*\+0x[0-9a-f]+(?:\s*\(.*\))?$)\w[\w\s,.()<>%$*+\-\[\]:]*", re.IGNORECASE
+)
 """Text that may be an instruction of an unknown name, and is no place like `f+0x93 (/tmp/a)`."""
 
 

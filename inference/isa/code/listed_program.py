@@ -95,9 +95,9 @@ def program_of_listing(
         )
         if numbers
     ]
-    kept, regions = split_regions(instructions, markers)
+    unmarked, regions = split_regions(instructions, markers)
     dropped = sorted(result.dropped, key=lambda line: line.line)
-    return AssemblyProgram(kept, result.skipped, (), regions, tuple(dropped), (*listing.notes, *notes))
+    return AssemblyProgram(unmarked, result.skipped, (), regions, tuple(dropped), (*listing.notes, *notes))
 
 
 def has_bare_lines(lines: Sequence[ListedLine]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -28,7 +28,9 @@ _LOCAL_TARGET = re.compile(
     r"\s(?:j\w+|call|loop\w*)[ \t]+(\d+)[bf][ \t]*(?:[#;]|//|$)", re.IGNORECASE | re.MULTILINE
 )
 _COLUMN_OF_ADDRESSES = re.compile(r"^[ \t]*[0-9a-f]{8,16}[ \t]+[^<\s]", re.IGNORECASE | re.MULTILINE)
-_NUMBERED_SOURCE = re.compile(r"[ \t]{0,9}\d{1,6}:[ \t]+(?![0-9a-f]{2} )(.*)", re.IGNORECASE)
+_NUMBERED_SOURCE = re.compile(  # bounded: a line of at most 1,000 characters
+    r"[ \t]{0,9}\d{1,5}:[ \t]+(?![0-9a-f]{2} )(.*)", re.IGNORECASE
+)
 """`    12: s += n;` of Microsoft's debuggers, among addresses without colons."""
 
 _WIDE = re.compile(r"[ \t]{40,}")
@@ -58,8 +60,9 @@ def listing_of(
     if not coded or rows.unlisted >= coded or _addresses_are_labels(entries, text):
         return None
     kinds, dropped = language.classify(rows.other_lines, is_foreign)
-    kinds.update({"directive": rows.empty, "heading or source line": len(rows.source_lines)})
-    kinds = +kinds
+    source_kinds, code = language.classify(rows.source_texts, is_foreign)
+    kinds = +(kinds + source_kinds + Counter({"directive": rows.empty}))
+    dropped += code
     if 0 < len(bare) < coded:  # else only targets of jumps have addresses
         entries = [entry for entry in entries if not entry.text or entry.address is not None]
         dropped += [dropped_line(entry.number, entry.text, "has no address") for entry in bare]
@@ -84,6 +87,7 @@ class _Rows:
         self.other_lines: list[tuple[int, str]] = []
         self.unlisted = self.empty = 0
         self.source_lines: list[tuple[int, str]] = []
+        self.source_texts: list[tuple[int, str]] = []
         self._language, self._is_perf, self._is_xed = language, is_perf, bool(_XED_SHORT.search(text))
         self._has_columns = bool(_COLUMN_OF_ADDRESSES.search(text))
         self._input = b""  # of xed, on a line before its instruction
@@ -103,6 +107,7 @@ class _Rows:
             self._input = b""
         elif self._has_columns and self._is_numbered_source(line):
             self.source_lines.append((number, line))
+            self.source_texts.append((number, line.partition(":")[2]))
         elif (entry := parse(number, line)) is None:
             self._add_other(number, line, previous)
         elif entry.is_empty:

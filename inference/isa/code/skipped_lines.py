@@ -17,7 +17,7 @@ _MAX_WORDS = 8
 """Words before an instruction: file, line, address, bytes, share of samples."""
 
 _MAX_WORD_LENGTH = 30  # characters of a mnemonic
-_MAX_WORDS_KEPT = 1 << 12
+_CACHED_WORDS = 1 << 12
 
 _COMMENT = re.compile(r"[;#]|//|/\*|\*")
 _DIRECTIVE = re.compile(r"(?:[0-9a-fx]+:\s*|/\*[^*]*\*/\s*)?\.([a-z]\w*)(?=[\s\"'(]|$)", re.IGNORECASE)
@@ -107,6 +107,6 @@ class LineKinds(NamedTuple):
         return False
 
 
-@lru_cache(maxsize=_MAX_WORDS_KEPT)
+@lru_cache(maxsize=_CACHED_WORDS)
 def _begins(begins_instruction: Callable[[str], bool], word: str) -> bool:
     return begins_instruction(word)

@@ -24,7 +24,7 @@ _MAX_LINE_LENGTH = 500  # characters that are looked at
 _MAX_LINES = 20_000  # that are looked at
 _COMMENT = re.compile(r"//|;|/\*|#(?![-+]?\d)")
 _SYMBOL_OF_LISTING = re.compile(r"<[^<>]*>")
-_LEADING_WORD = re.compile(r"[0-9a-f]+:?|0x[0-9a-f]+:?|[\w.$]+:|=>|\d+\.\d+%?|[:|│]")
+_LEADING_WORD = re.compile(r"[0-9a-f]+:?|0x[0-9a-f]+:?|[\w.$]+:(?:[0-9a-f]{8,16})?|=>|\d+\.\d+%?|[:|│]")
 """Words before an instruction: addresses, its bytes, labels, shares of samples."""
 
 _X86_REGISTER = re.compile(
@@ -62,7 +62,8 @@ def _code_lines(text: str) -> Iterator[str]:
     """The lines in small letters, without comments and directives."""
     for line in lines_without_drawings(without_colours(text).lower().splitlines()):
         code = _SYMBOL_OF_LISTING.sub("", _COMMENT.split(line[:_MAX_LINE_LENGTH], maxsplit=1)[0]).strip()
-        if code and not (code.startswith((".", "#")) and not code.endswith(":")):
+        is_directive = code.startswith((".", "#")) and ":" not in code.split()[0]
+        if code and not is_directive:
             yield code
 
 

@@ -26,14 +26,14 @@ class ExecutedCode:
         instructions: Those that are executed, in order, without jumps and branches.
         fused: Places among them of instructions that share the slot of the one behind them.
         jumps: Jumps and branches on the way that are not fused with what precedes them.
-        taken: Those that lead elsewhere, fused ones included.
+        detours: Those that lead elsewhere, fused ones included.
         size: Bytes of all that is executed.
     """
 
     instructions: tuple[InstructionAccesses, ...]
     fused: frozenset[int]
     jumps: int
-    taken: int
+    detours: int
     size: int
 
 
@@ -59,7 +59,7 @@ def executed_code(code: bytes, isa: str, fusible: Collection[str], *, equal_star
         access_reader(isa).accesses_of(block, equal_start=equal_start) if plain else (),
         frozenset(moves),
         sum(step.flow != "next" for step in steps) - pairs,
-        sum(is_taken for _, is_taken in way),
+        sum(leads_away for _, leads_away in way),
         sum(len(step.code) for step in steps),
     )
 
@@ -80,9 +80,9 @@ def _way(steps: Sequence[CodeStep]) -> Iterator[tuple[CodeStep, bool]]:
             if target < number:
                 raise BlockError(f"a simulated jump leads forwards within its code, not {step.code.hex()}")
         closes = number < len(steps) and steps[number].flow == "end"
-        is_taken = step.flow == "jump" or (step.flow == "branch" and closes)
-        yield step, is_taken
-        number = target if is_taken else number
+        leads_away = step.flow == "jump" or (step.flow == "branch" and closes)
+        yield step, leads_away
+        number = target if leads_away else number
 
 
 def _long_block(codes: Sequence[bytes], isa: str) -> Block:

@@ -99,8 +99,8 @@ class SimulatedCore:
 def _fetching(code: ExecutedCode, limits: FrontEndLimits, slots: int, *, is_loop: bool) -> float:
     """The fewest cycles from iteration to iteration by what precedes dispatch."""
     instructions = len(code.instructions) + code.jumps
-    taken = code.taken + is_loop
-    bounds = [slots / limits.slots if limits.slots else 0.0, taken / limits.taken if limits.taken else 0.0]
+    detours = code.detours + is_loop
+    bounds = [slots / limits.slots if limits.slots else 0.0, detours / limits.taken if limits.taken else 0.0]
     capacity = limits.loop_capacity
     if not is_loop or (capacity is not None and instructions > capacity):
         bounds.append(instructions / limits.straight_instructions if limits.straight_instructions else 0.0)

@@ -170,10 +170,10 @@ class _Renamer:
         for read in row.reads:
             if read.memory is None:
                 continue
-            place, stores, is_whole = self._stores.load(read.memory, self._iteration)
+            place, stores, is_contained = self._stores.load(read.memory, self._iteration)
             for store in stores:
                 vector = row.vector or store.vector
-                cycles = memory.between(store.place, place, vector=vector) if is_whole else memory.failed
+                cycles = memory.between(store.place, place, vector=vector) if is_contained else memory.failed
                 yield later(store.value, cycles)
 
 
@@ -202,11 +202,11 @@ class _Execution:
         self._forwarded = forwarded
         self._loading = first if plan.loads else None
         self._computing = first + len(plan.loads) if plan.others else None
-        everything = join(*(source.value for source in sources))
+        sources_together = join(*(source.value for source in sources))
         addresses = join(*(source.value for source in sources if source.is_in_address))
         self._needs: dict[bool, Value] = {
             True: addresses,
-            False: addresses if row.loads else everything if row.in_memory or not row.writes else (),
+            False: addresses if row.loads else sources_together if row.in_memory or not row.writes else (),
         }
 
     def needs(self, *, is_load: bool) -> Value:
@@ -227,25 +227,38 @@ class _Execution:
         if stores or (self._loading is None and self._computing is None):
             return join(*(later(source.value, cycles) for source, cycles in delayed), self._forwarded)
         if not loads or self._loading is None:
-            result = self._issued(is_load=self._computing is None, sources=delayed)
-            return join(result, self._forwarded) if loads else result
+            return self._issued(is_load=self._computing is None, sources=delayed, loads=loads)
         if self._computing is None or not (plain or write.memory):
-            loaded = self._issued(is_load=True, sources=addresses)
-            late = (later(source.value, cycles) for source, cycles in plain)
-            return join(loaded, self._forwarded, *late)
+            loaded = self._issued(is_load=True, sources=addresses, loads=True)
+            return join(loaded, *(later(source.value, cycles) for source, cycles in plain))
         own = min((cycles for _, cycles in plain), default=UNKNOWN_LATENCY)
-        loaded = self._issued(is_load=True, sources=addresses, earlier=own)
-        self._needs[False] = join(self._needs[False], loaded, self._forwarded)
+        loaded = self._issued(is_load=True, sources=addresses, loads=True, earlier=own)
+        self._needs[False] = join(self._needs[False], loaded)
         return self._issued(is_load=False, sources=plain)
 
     def _issued(
-        self, *, is_load: bool, sources: Sequence[tuple[_Source, float]], earlier: float = 0.0
+        self,
+        *,
+        is_load: bool,
+        sources: Sequence[tuple[_Source, float]],
+        loads: bool = False,
+        earlier: float = 0.0,
     ) -> Value:
-        """The result of µops that issue with the source of the least latency, so many cycles `earlier`."""
+        """The result of µops that issue with the source of the least latency.
+
+        Args:
+            is_load: The µops are those that load for others.
+            sources: What they wait for, with the latencies to the result of the instruction.
+            loads: They wait for stores as well. Like that, a load of a stored value issues when the usual
+                time of a load is left.
+            earlier: Cycles by which their result is earlier than that of the instruction.
+        """
         least = min((cycles for _, cycles in sources), default=UNKNOWN_LATENCY + earlier)
-        waited = (later(source.value, cycles - least) for source, cycles in sources)
-        self._needs[is_load] = join(self._needs[is_load], *waited)
         cycles = max(least - earlier, 1.0)
+        waited = [later(source.value, delay - least) for source, delay in sources]
+        if loads:
+            waited.append(later(self._forwarded, -cycles))
+        self._needs[is_load] = join(self._needs[is_load], *waited)
         self.latency = min(max(self.latency, round(cycles)), MAX_LATENCY)
         leader = self._loading if is_load else self._computing
         assert leader is not None, "what issues has a µop"

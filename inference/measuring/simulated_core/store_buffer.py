@@ -34,18 +34,22 @@ class Store(NamedTuple):
 
 
 class LoadedBytes(NamedTuple):
-    """Where a load goes, and the stores that wrote there; `is_whole`: the only one wrote all of it."""
+    """Where a load goes, and the stores that wrote there; `is_contained`: the only one wrote all of it."""
 
     place: MemoryPlace
     stores: tuple[Store, ...]
-    is_whole: bool
+    is_contained: bool
 
 
 class StoreBuffer:
-    """The last store to each byte. Pages of one memory are the same bytes, as in the frame of blocks."""
+    """The last store to each byte. Pages of one memory are the same bytes, as in the frame of blocks.
+
+    Places that move on by different distances meet in single iterations, which are no steady state: they
+    never meet here.
+    """
 
     def __init__(self) -> None:
-        self._last: dict[tuple[object, int], Store] = {}
+        self._last: dict[tuple[object, int, int], Store] = {}
         self._count = 0
 
     def store(self, place: MemoryPlace, iteration: int, value: Value, *, vector: bool) -> None:
@@ -68,9 +72,9 @@ def _in_iteration(place: MemoryPlace, iteration: int) -> MemoryPlace:
     return place._replace(page=page, offset=offset)
 
 
-def _bytes(place: MemoryPlace) -> Iterator[tuple[object, int]]:
+def _bytes(place: MemoryPlace) -> Iterator[tuple[object, int, int]]:
     """Keys of the bytes of an access; none where its address is not known, which meets no other."""
     if place.address is None or place.step is None:
         return
     for byte in range(place.offset, place.offset + place.bits // 8):
-        yield place.address, byte % MEMORY_BYTES
+        yield place.address, place.step, byte % MEMORY_BYTES

@@ -113,10 +113,14 @@ class _Tables:
             scheme: self._latencies(schemes[scheme], row.latency, chained.get(scheme))
             for scheme, row in rows.items()
         }
+        moves = frozenset(
+            scheme for scheme, row in rows.items() if not row.latency and not row.usage and latencies[scheme]
+        )
         load = next((float(rows[text].latency) for text in PLAIN_LOADS if text in rows), 1.0)
         model = CoreModel(
             mapping,
             latencies,
+            moves=moves,
             memory=MemoryTimes(usual=load, load=load),
             front_end=FrontEndLimits(
                 slots=float(width), straight_instructions=float(width), nops=float(width), taken=1.0
@@ -144,11 +148,11 @@ class _Tables:
         names = list(lines)
         for begin in range(0, len(names), _REGIONS):
             part = names[begin : begin + _REGIONS]
-            found, units = self._asked({name: lines[name] for name in part})
-            rows |= found
+            part_rows, units = self._rows_of_call({name: lines[name] for name in part})
+            rows |= part_rows
         return rows, units
 
-    def _asked(self, lines: Mapping[str, str]) -> tuple[dict[str, TableRow], tuple[str, ...]]:
+    def _rows_of_call(self, lines: Mapping[str, str]) -> tuple[dict[str, TableRow], tuple[str, ...]]:
         names = list(lines)
         regions = (
             f"# LLVM-MCA-BEGIN {number}\n{lines[name]}\n# LLVM-MCA-END" for number, name in enumerate(names)
@@ -167,7 +171,7 @@ class _Tables:
             if len(names) > 1:  # older releases end at an instruction that their model lacks
                 half = len(names) // 2
                 parts = [{name: lines[name] for name in part} for part in (names[:half], names[half:])]
-                (first, units), (second, more) = map(self._asked, parts)
+                (first, units), (second, more) = map(self._rows_of_call, parts)
                 return first | second, units or more
             if outcome.status == 0:
                 raise PredictorError(f"the tables of {self._cpu} cannot be read: {error}") from error
@@ -271,9 +275,9 @@ def _shared_exactly(usage: Mapping[int, int], groups: Sequence[int]) -> dict[int
         share = _PARTS // mask.bit_count()
         for count in range(min(usage[unit] for unit in units) // share, 0, -1):
             remaining = {unit: parts - count * share * (unit in units) for unit, parts in usage.items()}
-            others = _shared_exactly(remaining, groups[place + 1 :])
-            if others is not None:
-                return {mask: count, **others}
+            remaining_uops = _shared_exactly(remaining, groups[place + 1 :])
+            if remaining_uops is not None:
+                return {mask: count, **remaining_uops}
     if any(parts % _PARTS for parts in usage.values()):
         return None
     return {1 << unit: parts // _PARTS for unit, parts in usage.items() if parts}

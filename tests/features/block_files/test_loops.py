@@ -10,10 +10,12 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from inference.isa.blocks import object_file
+from inference.isa.targets import AARCH64
 from inference.models import BasicBlockSet, Run, Upload
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from inference.storage.block_sets import export
+from inference.storage.instruction_sets import store_isa
 from tests.compiled import compiled
 from tests.work import work_off
 
@@ -111,9 +113,9 @@ def test_a_description_that_cannot_be_followed_is_refused(config: dict[str, Any]
 
 def test_what_has_no_loops_of_ours_is_refused_with_its_reason() -> None:
     foreign = bytearray(PROGRAM)
-    foreign[18] = 183
+    foreign[18] = 243
     for content, name, says in (
-        (bytes(foreign), "arm.o", "this is an AArch64 file"),
+        (bytes(foreign), "arm.o", "this is a RISC-V file"),
         (b"            401000 dot+0x1 (/tmp/a.out)\n", "perf.txt", "has samples without the code"),
         (object_file(AFTER), "straight.o", "there is no loop"),
     ):
@@ -121,6 +123,16 @@ def test_what_has_no_loops_of_ours_is_refused_with_its_reason() -> None:
         assert run.state == "failed"
         assert says in run.error
     assert not BasicBlockSet.objects.exists()
+
+
+def test_the_loops_of_an_aarch64_program_are_a_set_of_its_instruction_set() -> None:
+    store_isa(AARCH64, [], "a test")
+    code = bytes.fromhex("0104c13c 421000f1 c1ffff54 c0035fd6")  # ldr q1, [x0], #16; subs; b.ne; ret
+    run = done("import-anica", upload=uploaded(object_file(code, "scan", AARCH64), "scan.o").pk)
+    assert run.state == "done", run.error
+    made = BasicBlockSet.objects.get()
+    assert made.isa is not None
+    assert (made.isa.name, [bytes(row.code) for row in made.blocks.all()]) == (AARCH64, [code[:-4]])
 
 
 def test_the_shell_lists_and_imports_the_loops_of_a_program(tmp_path: Path) -> None:

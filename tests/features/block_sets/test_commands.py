@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command, get_commands
 
 from anica_app.models import Campaign
 from inference.formats.block_sets import BlockSetOptions
+from inference.formats.blocks_csv import BrokenRows
 from inference.models import BasicBlockSet, Predictor, Run
 from inference.storage.block_sets import store
 
@@ -53,6 +54,17 @@ def test_sets_are_listed_and_told_in_numbers(capsys, block_set: BasicBlockSet) -
     assert "two: 2 numbers, 1 failures, 1.1 to 3 cycles" in told(capsys, "block-sets", "three blocks")
     found = json.loads(told(capsys, "block-sets", "three blocks", "--json"))
     assert (found["blocks"], found["columns"][1]["failures"]) == (3, 1)
+
+
+def test_the_import_is_told_in_one_table(capsys) -> None:
+    text = b"bb,one\n4801d8,1\n4801d8,1\n06,1\n07,1\nzz,1\n,1\n"
+    store(io.BytesIO(text), "b.csv", "some", BlockSetOptions(BrokenRows.SKIP))
+    table = told(capsys, "block-sets", "some").partition("What was imported\n")[2].splitlines()
+    assert [line.split(maxsplit=1)[0] for line in table] == ["Outcome", *["imported"] * 2, *["left"] * 4]
+    assert table[1].split(maxsplit=2)[1:] == ["2", "b.csv, basic blocks (CSV)"]
+    assert table[2].endswith("1  the same block as before: line 3")
+    assert table[3].endswith("1  without a block")
+    assert all(line.endswith(f"(line {row})") for line, row in zip(table[4:], (4, 5, 6), strict=True))
 
 
 def test_columns_are_compared(capsys, block_set: BasicBlockSet) -> None:

@@ -9,10 +9,18 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from inference.core.core_model.model import CoreModel
+from inference.core.mapping import PortMapping
 from inference.formats.core_model_json import read_core_model
+from inference.measuring.simulated_agent import executing_facts
+from inference.measuring.simulated_core.core import SimulatedCore
+from inference.measuring.simulated_core.harness import ExecutingHarness
 from inference.measuring.simulated_core.sampled import sampled_core
 from inference.models import ISA, Machine
+from inference.runs.machines import measurer
 from inference.runs.machines.facts import unsupported_runs
+from inference.storage.instruction_sets import new_isa
+from tests.runs.agents import Boards, do
 
 pytestmark = pytest.mark.django_db
 
@@ -86,3 +94,18 @@ def test_boards_of_arm_time_no_blocks_yet_and_say_so(isa: str, facts: dict[str, 
     assert ("front-end" not in reasons) is is_able
     assert is_able or "'board'" in reasons["front-end"]
     assert "know" not in reasons
+
+
+def test_runs_on_a_simulated_core_are_measured_by_their_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    add, load = "add GPR[64]:RW, GPR[64]:R", "mov GPR[64]:W, MEM[64]:R"
+    mapping = PortMapping(("0", "1", "2"), {add: ((0b011, 1),), load: ((0b100, 1),)}, issue_width=4)
+    core = SimulatedCore("x86-64", CoreModel(mapping))
+    boards = Boards(ExecutingHarness(core))
+    monkeypatch.setattr(measurer, "DatabaseBoard", boards)
+    isa = new_isa("x86-64", [add, load], "a test")
+    facts = executing_facts("small", mapping, "x86-64")
+    machine = Machine.objects.create(name="sim", kind="agent", isa=isa, facts=facts)
+    run = do("block", {"machine": machine.pk, "blocks": ["4801d8", "4801d84801d9", "488b00"]})
+    assert run.state == "done", run.error
+    # A chain, two chains on two ports, and a load of its own address: ports alone would allow 0.5, 1 and 1.
+    assert [answer["cycles"] for answer in run.result["blocks"]] == pytest.approx([1.0, 1.0, 5.0], rel=0.01)

@@ -12,8 +12,8 @@ from django.urls import reverse
 from inference.core.protocols import Json
 from inference.features.library.uploads.query import waiting_uploads
 from inference.features.running.runs.kind_presentation import DescriptionItem, RunOutcome
-from inference.formats.block_files import BlockFileSort, block_file_of
 from inference.formats.block_doubts import Bounds
+from inference.formats.block_files import BlockFileSort, block_file_of
 from inference.formats.block_sets import BlockSetOptions, summarise
 from inference.formats.blocks_csv import BrokenRows
 from inference.formats.other_formats import Importer, importer_of_content, importers

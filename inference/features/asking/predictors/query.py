@@ -356,10 +356,19 @@ def names_processor(text: str) -> bool:
     return bool(option) and f"{option}=" in options
 
 
-def row_on_processor(text: str, processor: str, *, may_choose: bool = False) -> Predictor:
-    """`predictor_row` for a processor, unless the text names one itself. Raises `PredictorError`."""
+def row_on_processor(text: str, processor: str, *, may_choose: bool = False, isa: str = "") -> Predictor:
+    """`predictor_row` for a processor, unless the text names one itself. Raises `PredictorError`.
+
+    `isa`: see `available_on`.
+    """
     row = predictor_row(text, may_choose=may_choose)
-    return row if names_processor(text) else on_processor(row, processor)
+    return row if names_processor(text) else _on_processor_or_usual(row, processor, isa)
+
+
+def _on_processor_or_usual(row: Predictor, processor: str, isa: str) -> Predictor:
+    chosen = on_processor(row, processor)
+    lacks_isa = isa and not processor and isa not in isas_of_row(chosen)
+    return on_processor(row, usual_processor(isa)) if lacks_isa else chosen
 
 
 def available_on(
@@ -374,9 +383,7 @@ def available_on(
     left_out = []
     for row in rows:
         try:
-            chosen = on_processor(row, processor)
-            if isa and not processor and isa not in isas_of_row(chosen):
-                chosen = on_processor(row, usual_processor(isa))
+            chosen = _on_processor_or_usual(row, processor, isa)
             if isa and isa not in (isas := isas_of_row(chosen)):
                 raise PredictorError(f"{chosen.name} answers for blocks of {', '.join(isas)}, not of {isa}")
             available[chosen] = None

@@ -144,7 +144,7 @@ def ask_predictors(request: HttpRequest, data: NewQuestion) -> Any:
     """
     blocks = read_blocks(data.code, MAX_BLOCKS, data.isa)
     with transaction.atomic():  # no predictor is stored for a question that is refused
-        rows = _predictors(data)
+        rows = _predictors(data, blocks[0].isa)
         if data.memory:
             config = {**_memory_config(rows, blocks), "anew": data.anew, "mode": data.mode}
         else:
@@ -161,14 +161,13 @@ def get_question(request: HttpRequest, question_id: Id) -> Any:
     return _question_json(get_object_or_404(Run, pk=question_id, kind=KIND))
 
 
-def _predictors(data: NewQuestion) -> list[Predictor]:
-    """The named predictors; without names, the preselected ones that know the processor."""
+def _predictors(data: NewQuestion, isa: str) -> list[Predictor]:
+    """The named predictors; without names, the preselected ones for the processor and instruction set."""
     rows = predictors_named(data.predictors, data.processor)
     if data.predictors:
         return rows
-    return available_on(offered_rows([offer.text for offer in offers().all if offer.usual]), data.processor)[
-        0
-    ]
+    usual = [offer.text for offer in offers().answering_for(isa).all if offer.usual]
+    return available_on(offered_rows(usual), data.processor, isa)[0]
 
 
 def _memory_config(rows: list[Predictor], blocks: list[Block]) -> Json:

@@ -140,7 +140,7 @@ class Command(PredictExperiment):
         if row is not None:
             self._write_ports(row, blocks, as_json=options["json"])
             return
-        rows = _chosen(options["predictor"], options["processor"], options["mode"])
+        rows = _chosen(options["predictor"], options["processor"], options["mode"], blocks[0].isa)
         if warning := different_processors_text(different_processors(rows)):
             self.stderr.write(f"warning: {warning}")
         if modes := different_modes(rows):
@@ -296,9 +296,11 @@ def _mapping(name: str) -> PortMapping:
     return row
 
 
-def _chosen(texts: Sequence[str], processor: str = "", mode: str = AS_NAMED) -> list[Predictor]:
+def _chosen(
+    texts: Sequence[str], processor: str = "", mode: str = AS_NAMED, isa: str = ""
+) -> list[Predictor]:
     check_processor(processor)
-    rows = [row_on_processor(text, processor, may_choose=True) for text in dict.fromkeys(texts)]
+    rows = [row_on_processor(text, processor, may_choose=True, isa=isa) for text in dict.fromkeys(texts)]
     return rows_in_mode(rows, mode)
 
 

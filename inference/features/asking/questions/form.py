@@ -105,8 +105,13 @@ class ProcessorForm(ChoosingForm):
         super()._choose_row(offer)
         if not offer.fixed:
             processor = self.cleaned_data.get("processor", "")
-            self.rows[before:], left_out = available_on(self.rows[before:], processor)
+            chosen, left_out = available_on(self.rows[before:], processor, self.isa_of_blocks())
+            self.rows[before:] = chosen
             self.left_out += left_out
+
+    def isa_of_blocks(self) -> str:
+        """The instruction set of the blocks that are asked about; "" where there are none."""
+        return ""
 
 
 TEXT_LIMIT = 100_000
@@ -227,6 +232,9 @@ class BlockForm(RunForm, ProcessorForm):
         if isa not in offer.isas:
             self.left_out.append(f"{offer.label} does not answer for {isa}")
         return isa in offer.isas
+
+    def isa_of_blocks(self) -> str:
+        return self.blocks[0].isa if self.blocks else ""
 
     def block_options(self) -> BlockOptions:
         options = {name: self.cleaned_data[name] for name in HARNESS_FIELDS}

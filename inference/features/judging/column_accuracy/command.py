@@ -11,6 +11,7 @@ from django.core.management.base import CommandError
 
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import KIND, column_named
+from inference.features.asking.block_sets.import_report import import_table
 from inference.features.asking.block_sets.query import block_sets, columns_of, numbers_of
 from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.asking.predictors.query import predictor_row
@@ -101,6 +102,9 @@ class Command(GatedCommand):
                 f"  {column_facts['column']}: {column_facts['numbers']:,} numbers, "
                 f"{column_facts['failures']:,} failures{range_}"
             )
+        table = import_table(row)
+        for line in shell_lines([table]) if table.rows else ():
+            self.stdout.write(line)
 
     def _accuracy(self, row: BasicBlockSet, reference: str, *, as_json: bool) -> None:
         accuracy = accuracy_of(row, column_named(row, reference))

@@ -43,7 +43,9 @@ def front_end(request: HttpRequest, pk: int) -> HttpResponse:
         "front_end": measured,
         "numbers": [(number, evidence(number, row.isa.name)) for number in measured.numbers],
         "rate_figure": rate_figure(measured.rates),
-        "length_figure": length_figure_of_front_end(measured.loop_lengths, measured.straight_lengths),
+        "length_figure": length_figure_of_front_end(measured.loop_lengths, measured.straight_lengths)
+        if len(measured.loop_lengths) > 1
+        else None,
         "offset_figure": offset_figure(measured.offsets) if measured.offsets else None,
         "conditions": conditions,
         "comparisons": comparisons,

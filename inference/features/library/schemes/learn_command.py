@@ -8,9 +8,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from inference.isa.encodings import LearntDocument
 from inference.isa.llvm_mc import AssemblerError
 from inference.isa.targets import targets
-from inference.isa.words.documents import LearntDocument
 
 _MAX_LISTED = 20  # forms that are listed
 

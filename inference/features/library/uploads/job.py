@@ -326,7 +326,8 @@ def _preview_or_fail(request: ImportConfig, upload: Upload, microarchitecture: s
     """The file, parsed as configured. Raises `JobError` with its problems."""
     reading = read_upload(upload, request.unit, microarchitecture)
     evidence = [by_name(ExperimentSet, name) for name in request.evidence or ()]
-    upload_preview = replace(preview_as(reading, request, evidence=evidence), core=request.core or "")
+    upload_preview = preview_as(reading, request, evidence=evidence)
+    upload_preview = replace(upload_preview, core=request.core or upload_preview.core)
     if not upload_preview.acceptable:
         raise JobError("\n".join(["nothing was imported", *upload_preview.parsed.lines()]))
     return upload_preview

@@ -84,6 +84,7 @@ class ImportForm(RequestForm):
     def __init__(self, content: Json, data: object = None) -> None:
         self.model = MODELS[content["kind"]]
         proposed = {"name": free_name(self.model, content["own_name"]), "new_isa": content["new_isa"]}
+        proposed["core"] = content.get("core", "")
         super().__init__(proposed if data is AS_PROPOSED else data, initial=proposed)  # type: ignore[arg-type]
         if content["isa"] is not None:
             del self.fields["new_isa"]

@@ -208,6 +208,7 @@ def preview_json(upload: Preview, ports: ThroughputModel | None = None) -> Json:
         "own_name": upload.own_name,
         "isa": None if upload.isa is None else upload.isa.pk,
         "new_isa": upload.new_isa,
+        "core": upload.core,
         "rows": len(parsed.measured) or len(parsed.schemes),
         "problem_count": parsed.problem_count,
         "problems": [asdict(problem) for problem in parsed.problems],

@@ -110,8 +110,8 @@ def _answering(options: dict[str, Any]) -> tuple[Harness, Json]:
 
 def _executing(core: SimulatedCore, options: dict[str, Any]) -> tuple[Harness, Json]:
     """The harness and the facts of a core that executes code."""
-    others = [key for key in _NUMERIC_OPTIONS if key not in _CORE_OPTIONS]
-    if refused := [key for key in others if options[key] != _NUMERIC_OPTIONS[key][0]]:
+    of_mappings = [key for key in _NUMERIC_OPTIONS if key not in _CORE_OPTIONS]
+    if refused := [key for key in of_mappings if options[key] != _NUMERIC_OPTIONS[key][0]]:
         raise CommandError(f"--{refused[0].replace('_', '-')} is an option of --mapping")
     if options["counters"] != NOTHING:
         raise CommandError("a core that executes code has no counters: leave out --counters")

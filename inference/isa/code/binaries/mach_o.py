@@ -45,7 +45,7 @@ _LOCAL_NAMES = (b"ltmp", b"L", b"l_")
 """Beginnings of names that an assembler or compiler makes up."""
 
 
-class _Found(NamedTuple):
+class _UsedCommands(NamedTuple):
     """The commands of a file that are used."""
 
     sections: list[Section]
@@ -66,11 +66,11 @@ def read_mach_o(content: bytes) -> tuple[Headers, Symbols, list[int]]:
     Raises `BinaryFileError` for other files, and where sizes contradict the file's.
     """
     machine, kind, commands = _header(content)
-    found = _read_commands(content, commands)
-    headers = Headers(kind, machine, False, tuple(found.sections), tuple(found.segments), None)
-    text = next((segment.address for segment in found.segments if segment.executable), 0)
-    starts = [] if found.starts is None else list(_starts(content, *found.starts, text))
-    return headers, _symbols(content, found), starts
+    used = _read_commands(content, commands)
+    headers = Headers(kind, machine, False, tuple(used.sections), tuple(used.segments), None)
+    text = next((segment.address for segment in used.segments if segment.executable), 0)
+    starts = [] if used.starts is None else list(_starts(content, *used.starts, text))
+    return headers, _symbols(content, used), starts
 
 
 def _header(content: bytes) -> tuple[FileMachine, str, int]:
@@ -88,7 +88,7 @@ def _header(content: bytes) -> tuple[FileMachine, str, int]:
     return machine, _TYPES[kind], count
 
 
-def _read_commands(content: bytes, count: int) -> _Found:
+def _read_commands(content: bytes, count: int) -> _UsedCommands:
     sections: list[Section] = []
     segments: list[Segment] = []
     symbols = starts = None
@@ -108,7 +108,7 @@ def _read_commands(content: bytes, count: int) -> _Found:
             _inside(content, offset, length, "the table of functions")
             starts = offset, length
         at += size
-    return _Found(sections, segments, symbols, starts)
+    return _UsedCommands(sections, segments, symbols, starts)
 
 
 def _read_segment(
@@ -139,17 +139,17 @@ def _inside(content: bytes, start: int, size: int, what: str) -> None:
         )
 
 
-def _symbols(content: bytes, found: _Found) -> Symbols:
+def _symbols(content: bytes, used: _UsedCommands) -> Symbols:
     """The names of functions by address, without the letter before those of C."""
-    if found.symbols is None:
+    if used.symbols is None:
         return Symbols(content, (0, 0), np.empty(0, dtype=np.int64), np.empty(0, dtype=ROW))
-    _, _, offset, count, strings, strings_size = found.symbols
+    _, _, offset, count, strings, strings_size = used.symbols
     if count > MAX_SYMBOLS:
         raise BinaryFileError(f"the file has {count:,} symbols, of {MAX_SYMBOLS:,} at most")
     _inside(content, offset, count * _NLIST.itemsize, "the table of symbols")
     _inside(content, strings, strings_size, "the table of names")
     table = np.frombuffer(content, dtype=_NLIST, count=count, offset=offset)
-    code = [section.index for section in found.sections if section.executable]
+    code = [section.index for section in used.sections if section.executable]
     is_function = (table["type"] & _DEBUG == 0) & (table["type"] & _TYPE == _IN_SECTION)
     table = table[is_function & np.isin(table["section"], code) & (table["name"] < strings_size)]
     names = [content[strings + at : strings + at + 8] for at in table["name"].tolist()]

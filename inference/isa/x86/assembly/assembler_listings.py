@@ -22,7 +22,6 @@ from iced_x86 import Decoder
 
 from inference.isa.code.directives import is_undotted_data, kind_of
 from inference.isa.code.listings import IsForeign, ListedLine, Listing, ListingKind, NumberedLines
-from inference.isa.code.source import without_drawings
 from inference.isa.x86.assembly.skipped_lines import classify, is_instruction
 
 _MAX_LINE_LENGTH = 1000  # characters of a line that are looked at
@@ -35,11 +34,11 @@ _NUMBERED_TEXT = re.compile(  # bounded: a line of at most 1,000 characters
     r"\s*\d+(?:\s+(?:<\d+>)?(?P<text>.*))?"
 )
 _COLUMNS = re.compile(  # bounded: a line of at most 1,000 characters
-    r" {1,2}(?P<address>[0-9a-fA-F]{5,8})(?:\t| {2})"
+    r"\s*(?P<address>[0-9a-fA-F]{5,8})(?:\t| {2})"
     r"(?P<bytes>(?:[0-9a-fA-F]{2})+(?:/? (?:[0-9a-fA-F]{2})+\b)*)(?: [RE])?(?:\s{2,}\d+)?\s*(?P<text>.*)"
 )
 _COLUMN_BYTES = re.compile(  # bounded: a line of at most 1,000 characters
-    r"\t(?P<bytes>(?:[0-9a-f]{2} )*[0-9a-f]{2})(?:\s+(?P<text>.*))?"
+    r"\s+(?P<bytes>(?:[0-9a-f]{2} )*[0-9a-f]{2})(?:\s+(?P<text>.*))?"
 )
 _COLUMN_TEXT = re.compile(  # bounded: a line of at most 1,000 characters
     r"(?: [0-9a-fA-F]{8}\s|\s*(?=[;\w.$?@]))\s*(?P<text>.*)"
@@ -75,7 +74,7 @@ def _read(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
     patterns = _NUMBERED, _NUMBERED_BYTES, _NUMBERED_TEXT
     row_of, bytes_of, text_of = patterns if is_numbered else (_COLUMNS, _COLUMN_BYTES, _COLUMN_TEXT)
     for number, raw in lines:
-        line = without_drawings(raw[:_MAX_LINE_LENGTH])
+        line = raw[:_MAX_LINE_LENGTH]
         if (match := row_of.fullmatch(line)) and not sum(map(str.isalnum, match["bytes"])) % 2:
             if is_continued:
                 rows[-1].code += _bytes(match["bytes"])
@@ -155,7 +154,7 @@ def _entries(row: _Row, following: _Row | None, places: Mapping[str, set[int]]) 
 ASSEMBLERS = ListingKind(
     "NASM",
     re.compile(
-        r"^[ \t]*\d+ [0-9A-Fa-f]{4,16} [0-9A-F()\[\]]{2}|^ {1,2}[0-9a-fA-F]{5,8}(?:\t| {2})[0-9a-fA-F]{2}",
+        r"^[ \t]*\d+ [0-9A-Fa-f]{4,16} [0-9A-F()\[\]]{2}|(?:^|\s)[0-9a-fA-F]{5,8}(?:\t| {2})[0-9a-fA-F]{2}\b",
         re.MULTILINE,
     ),
     _read,

@@ -19,7 +19,6 @@ from iced_x86 import Decoder
 
 from inference.isa.code.annotations import SourcePlace
 from inference.isa.code.listings import IsForeign, ListedLine, Listing, ListingKind, NumberedLines
-from inference.isa.code.source import without_drawings
 from inference.isa.x86.assembly.prefixes import is_prefix
 from inference.isa.x86.assembly.skipped_lines import classify
 from inference.isa.x86.assembly.statements import begins_instruction
@@ -57,7 +56,7 @@ def _read(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
     methods, source = 1, None
     has_bare_digits = not _PREFIXED_DIGITS.search("\n".join(line.partition(";")[0] for _, line in lines))
     for number, raw in lines:
-        line = _WINDBG_ADDRESS.sub(r"\1\2", without_drawings(raw[:_MAX_LINE_LENGTH]))
+        line = _WINDBG_ADDRESS.sub(r"\1\2", raw[:_MAX_LINE_LENGTH])
         text = line.strip()
         if label := _LABEL.fullmatch(line):
             entries.append(ListedLine(number, label=_in_method(label["label"], methods)))

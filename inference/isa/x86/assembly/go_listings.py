@@ -32,16 +32,24 @@ _ROW = re.compile(
     r"\s*(?:(?P<file>[^\s:]{1,200}):(?P<line>\d{1,9})\s+)?0x(?P<address>[0-9a-f]{1,16})\s+"
     r"(?P<bytes>(?:[0-9a-f]{2}){1,40})\s+(?P<text>[A-Z?]\S*(?:\s.*)?)"
 )
-_TEXT = re.compile(r"\s*TEXT (?P<label>\S.*)\(SB\)(?:\s.*)?")
-_COMPILED = re.compile(
+_TEXT = re.compile(  # bounded: a line of at most 1,000 characters
+    r"\s*TEXT (?P<label>\S.*)\(SB\)(?:\s.*)?"
+)
+_COMPILED = re.compile(  # bounded: a line of at most 1,000 characters
     r"\s*0x(?P<address>[0-9a-f]{4,16}) \d{5,20} "
     r"\((?:(?P<file>[^\t]{0,500}):(?P<line>\d{1,9})|<unknown line number>)\)\s+(?P<text>\S.*)"
 )
-_DUMP = re.compile(r"\s*0x(?P<address>[0-9a-f]{4,16})(?P<bytes>(?: [0-9a-f]{2}){1,16})(?:\s{2,}.*)?")
-_SYMBOL = re.compile(r"(?P<label>\S.*) S(?P<kind>[A-Z]+)\b.*\bsize=\d+.*")
+_DUMP = re.compile(  # bounded: a line of at most 1,000 characters
+    r"\s*0x(?P<address>[0-9a-f]{4,16})(?P<bytes>(?: [0-9a-f]{2}){1,16})(?:\s{2,}.*)?"
+)
+_SYMBOL = re.compile(  # bounded: a line of at most 1,000 characters
+    r"(?P<label>\S.*) S(?P<kind>[A-Z]+)\b.*\bsize=\d+.*"
+)
 _RELOCATION = re.compile(r"\s*rel \d+\+\d+ t=.*")
 _PSEUDO = ("TEXT", "PCDATA", "FUNCDATA", "NOP", "PCALIGN")
-_CODE = re.compile(r"0x[0-9a-f]{4,}\b|\b[A-Z]{2,}\w*\s+(?:\S+\s)?\S*\b(?:[A-D]X|[SD]I|[SB]P|R\d+|[XYZ]\d+)\b")
+_CODE = re.compile(  # bounded: a line of at most 1,000 characters
+    r"0x[0-9a-f]{4,}\b|\b[A-Z]{2,}\w*\s+(?:\S+\s)?\S*\b(?:[A-D]X|[SD]I|[SB]P|R\d+|[XYZ]\d+)\b"
+)
 """What source lines have not: an address, or an instruction with a register."""
 
 _SUFFIX = re.compile(r"(?:_XMM|[BWLQ])$")

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from iced_x86 import Decoder
 
 from inference.isa.code.listings import IsForeign, ListedLine, Listing, ListingKind, NumberedLines
-from inference.isa.code.source import without_drawings
 from inference.isa.x86.assembly.skipped_lines import classify
 
 _MAX_LINE_LENGTH = 1000  # characters of a line that are looked at
@@ -35,7 +34,7 @@ def _read_luajit(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
     skipped: Counter[str] = Counter()
     trace = part = ""
     for number, raw in lines:
-        line = without_drawings(raw[:_MAX_LINE_LENGTH])
+        line = raw[:_MAX_LINE_LENGTH]
         text = line.strip()
         code = _TRACE_LINE.fullmatch(text)
         if head := _TRACE.fullmatch(text):
@@ -69,7 +68,7 @@ def _read_v8(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
     other_lines: list[tuple[int, str]] = []
     starts: list[int] = []  # address of the function, of each line
     for number, raw in lines:
-        line = without_drawings(raw[:_MAX_LINE_LENGTH])
+        line = raw[:_MAX_LINE_LENGTH]
         if name := _V8_NAME.fullmatch(line.strip()):
             entries.append(ListedLine(number, label=name[1]))
         elif code := _V8_LINE.fullmatch(line):
@@ -93,7 +92,7 @@ V8 = ListingKind(
 )
 
 _WORDS = re.compile(
-    r"\s*0x(?P<address>[0-9a-f]+): (?P<code>(?:[0-9a-f]{2}){1,2}(?:[ |]+(?:[0-9a-f]{2}){1,2})*)[ |]*"
+    r"\s*0x(?P<address>[0-9a-f]+): (?P<code>(?:[0-9a-f]{2}){1,2}(?:[\s|]+(?:[0-9a-f]{2}){1,2})*)[\s|]*"
 )
 _ENTRY = re.compile(r"\s*\[(?P<name>[A-Z][\w ]*)\]")
 _CONSTANTS = re.compile(  # bounded: a line of at most 1,000 characters
@@ -111,7 +110,7 @@ def _read_machine_code(lines: NumberedLines, is_foreign: IsForeign) -> Listing |
     part: list[tuple[int, int, bytes]] = []
     tables = 0
     for number, raw in lines:
-        line = without_drawings(raw[:_MAX_LINE_LENGTH])
+        line = raw[:_MAX_LINE_LENGTH]
         if words := _WORDS.fullmatch(line):
             row = number, int(words["address"], 16), bytes.fromhex(words["code"].replace("|", ""))
             if part and row[1] != part[-1][1] + len(part[-1][2]):

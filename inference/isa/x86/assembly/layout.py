@@ -128,7 +128,7 @@ def lay_out(statements: Sequence[Statement], functions: Collection[str]) -> tupl
             code = stmt.jump_code(distance, bits[number]) or b""
             if not code:
                 raise BlockError(f"{stmt.text[:60]} cannot reach so far", stmt.line, stmt.column)
-            if stmt.target.address is not None and stmt.target.offset and target is not None:
+            if stmt.target.offset and target is not None:  # as disassemblers print it: `<f+0x18>`
                 raise BlockError(
                     f"{stmt.text[:60]} leads to an address: print those of the lines, too", stmt.line
                 )

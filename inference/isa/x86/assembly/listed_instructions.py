@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from iced_x86 import Decoder, Instruction, OpKind, Register, RegisterExt
 
+from inference.isa.code.assembly_reader import MAX_DISTINCT
 from inference.isa.code.block import BlockError
 from inference.isa.code.listed_program import ListedPlace
 from inference.isa.code.listings import ListedLine
@@ -29,7 +30,6 @@ from inference.isa.x86.assembly.operands import MemoryOperand, WrittenInstructio
 from inference.isa.x86.assembly.prefixes import is_prefix
 from inference.isa.x86.assembly.stack_names import is_unplaced
 from inference.isa.x86.assembly.statements import read_statement, visible_syntax
-from inference.isa.x86.assembly.text import MAX_DISTINCT
 from inference.isa.x86.forms import MNEMONICS
 from inference.isa.x86.iced_types import RegisterValue
 
@@ -59,8 +59,17 @@ _STRINGS = frozenset(
     }
 )
 _SYMBOL = re.compile(r"<[^<>]*>")
-_EQUAL = (frozenset({"nop", "xchg", "pause"}), frozenset({"sal", "shl"}))
-"""Names of the same code: of 90 with prefixes, and of shifts."""
+_EQUAL = tuple(
+    map(
+        frozenset,
+        (
+            *(("nop", "xchg", "pause"), ("sal", "shl"), ("pushf", "pushfq"), ("popf", "popfq")),
+            *(("iret", "iretd", "iretq"), ("pcmpestri", "pcmpestri64"), ("pcmpestrm", "pcmpestrm64")),
+            *(("vpcmpestri", "vpcmpestri64"), ("vpcmpestrm", "vpcmpestrm64")),
+        ),
+    )
+)
+"""Names that programs give to the same code: of 90 with prefixes, and with widths or without."""
 
 
 class ListingReader:
@@ -93,7 +102,7 @@ class ListingReader:
             statement = statement_of(line, labels, StatementContent(line.code))
             return place_at(statement, line.code, line.address, None, is_entry=is_entry)
         text = without_comment(line.text)
-        if "(bad)" in text or text.startswith(_NO_CODE):
+        if not text or "(bad)" in text or text.startswith(_NO_CODE):
             return None
         content = self._content(line, text, length)
         statement = statement_of(line, labels, content)
@@ -219,7 +228,7 @@ def _contradicts(text: str, decoded: Instruction) -> bool:
     words = _words_of(text)
     if not words.mnemonics:
         return False
-    mnemonic = MNEMONICS[decoded.mnemonic].removesuffix("64")  # `pcmpestri64`
+    mnemonic = MNEMONICS[decoded.mnemonic]
     if mnemonic not in words.mnemonics and exchange_reversed(mnemonic) not in words.mnemonics:
         return not any(mnemonic in names and words.mnemonics & names for names in _EQUAL)
     kinds = [decoded.op_kind(number) for number in range(decoded.op_count)]

@@ -23,8 +23,11 @@ _ASSEMBLY = ("assembly", "instruction")
 _ADDRESS = ("address", "code location", "rva")
 _SOURCE_LINE = ("source line", "line")
 _TITLES = re.compile(r"assembly|instruction|address|code location|source", re.IGNORECASE)
-_SOURCE_TITLES = re.compile(r"\bsource line\b.*\bsource\b", re.IGNORECASE)
+_SOURCE_TITLES = re.compile(  # bounded: a line of at most 1,000 characters
+    r"\bsource line\b.*\bsource\b", re.IGNORECASE
+)
 _DASHES = re.compile(r"-{2,}(?: +-{2,})+ *")  # the line below a head of columns: `-----  ---`
+_MAX_LINE_LENGTH = 1000  # characters of a line that are looked at
 _HEX = re.compile(r"(?:0x)?([0-9a-f]{1,16})", re.IGNORECASE)
 _METRIC = re.compile(r"((?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?)\s*(?:%|[mun]?s)?", re.IGNORECASE)
 """`1,234.5`, `3e-05`, `12.5%`, `1.2ms`."""
@@ -57,7 +60,7 @@ def _read(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
     cells: Cells | None = None
     columns: _Columns | None = _USUAL
     for place, (number, raw) in enumerate(lines):
-        line = without_drawings(raw)
+        line = without_drawings(raw[:_MAX_LINE_LENGTH])
         if not line.strip():
             continue
         following = lines[place + 1][1] if place + 1 < len(lines) else ""

@@ -10,11 +10,13 @@ import re
 
 from inference.isa.code.listings import NumberedLines
 
-_IN_IDA = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*=\s*(?:\w+\s+)?ptr\s+(?P<place>-?[0-9A-Fa-f]+)h?\s*(?:;.*)?")
+_IN_IDA = re.compile(  # bounded: a line of at most 1,000 characters
+    r"(?P<name>[A-Za-z_]\w*)\s*=\s*(?:\w+\s+)?ptr\s+(?P<place>-?[0-9A-Fa-f]+)h?\s*(?:;.*)?"
+)
 _IN_RADARE2 = re.compile(
     r"\W*;\s*(?:var|arg)\b.{0,200}?\b(?P<name>\w+)\s*@\s*(?P<place>r[bs]p\s*[+-]\s*(?:0x[0-9a-f]+|\d+))\s*"
 )
-_MARK = re.compile(r"=.*\bptr\b|;\s*(?:var|arg)\b.*@")
+_MAX_LINE_LENGTH = 1000  # characters of a line that are looked at
 _WORD = re.compile(r"(?P<plus>\+\s*)?\b(?P<name>[A-Za-z_]\w*)\b")
 _UNPLACED = re.compile(r"(?:var|arg|local|stack)_[0-9a-f]+h?(?:_\d+)?", re.IGNORECASE)
 
@@ -35,13 +37,15 @@ def with_places(lines: NumberedLines) -> NumberedLines:
     >>> with_places([(1, "; var int64_t var_4h @ rbp-0x4"), (2, "0x401126  dec dword [var_4h]")])[1][1]
     '0x401126  dec dword [rbp-0x4]'
     """
-    if not _MARK.search("\n".join(line for _, line in lines)):
+    if not any("@" in line or "= " in line for _, line in lines):
         return lines
     places: dict[str, str] = {}
     replaced = []
     for number, raw in lines:
         line = raw
-        if "=" in line and (match := _IN_IDA.search(line)):
+        if len(raw) > _MAX_LINE_LENGTH:
+            pass
+        elif "=" in line and (match := _IN_IDA.search(line)):
             value = int(match["place"], 16)
             places[match["name"]] = f"{value:+#x}"
         elif "@" in line and (match := _IN_RADARE2.fullmatch(line)):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
 from functools import partial
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
+from anica_app.formats.campaign_zip import read_archive
 from anica_app.models import Campaign
+from anica_app.storage.campaigns import store_campaign, write_campaign
 from inference.features.asking.predictors import opening
 from inference.features.asking.predictors.instruction_sets import common_isa
 from inference.features.asking.predictors.query import predictor_row
+from inference.formats.file_trees import ZipTree
 from inference.isa.targets import AARCH64, DEFAULT
 from inference.models import Run
 from inference.predictors.llvm.releases import list_releases
@@ -68,10 +72,21 @@ def test_a_campaign_of_arm_cores_has_blocks_of_aarch64(visitor: Client, trusting
     assert "llvm-exegesis" not in report
     for page in ("discovery", "discovery-schemes", "discovery-reproduce"):
         assert visitor.get(reverse(page, args=[discovery.pk])).status_code == 200
+    page = visitor.get(reverse("discovery-schemes", args=[discovery.pk])).text
+    assert "div" in page
     family = campaign.families.first()
     assert family is not None
     for address in (reverse("campaign", args=[campaign.pk]), reverse("family", args=[family.pk])):
         assert visitor.get(address).status_code == 200
+    assert visitor.get(reverse("family-snippet", args=[family.pk])).status_code == 404
+    file = io.BytesIO()
+    write_campaign(campaign, file)
+    blocks = sorted(bytes(row.code) for row in campaign.discoveries.all())
+    campaign.delete()
+    again = store_campaign(read_archive(ZipTree(file, "arm.zip")))
+    assert again.isa is not None
+    assert again.isa.name == AARCH64
+    assert sorted(bytes(row.code) for row in again.discoveries.all()) == blocks
 
 
 def test_tools_of_two_instruction_sets_have_no_blocks_in_common(trusting_operator: None) -> None:

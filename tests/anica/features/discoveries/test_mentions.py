@@ -7,6 +7,7 @@ import pytest
 from anica_app.core.block_domain import Mention, mention_of
 from anica_app.features.discoveries.wording import mentions_of
 from anica_app.models import Campaign, Discovery
+from inference.isa.targets import AARCH64, DEFAULT
 from inference.models import ISA, InstructionScheme
 from inference.storage.instruction_sets import new_isa
 
@@ -66,3 +67,17 @@ def test_named_ones_come_first_and_included_ones_are_left_out(isa: ISA):
 def test_schemes_of_other_instruction_sets_are_not_spoken_of(db: None):
     toy = new_isa("toy", [ADD], "a test")
     assert mentions_of(toy.schemes.get()) is None
+
+
+def test_a_scheme_is_mentioned_by_discoveries_of_its_instruction_set_alone(db: None) -> None:
+    texts = {AARCH64: "add GPR[64]:W, GPR[64]:R, GPR[64]:R", DEFAULT: ADD}
+    rows = {name: new_isa(name, [text], "a few") for name, text in texts.items()}
+    for number, isa in enumerate((rows[AARCH64], rows[DEFAULT], None)):
+        campaign = Campaign.objects.create(name=f"campaign {number}", isa=isa, origin="run")
+        document = {"instructions": [{"category": "arithmetic"}]}
+        Discovery.objects.create(campaign=campaign, number=number, abstract=document, length=1)
+    mentions = {name: mentions_of(rows[name].schemes.get(text=text)) for name, text in texts.items()}
+    numbers = {
+        name: sorted(row.number for row, _ in mention.listed) for name, mention in mentions.items() if mention
+    }
+    assert numbers == {AARCH64: [0], DEFAULT: [1, 2]}

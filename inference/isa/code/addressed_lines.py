@@ -156,7 +156,7 @@ def parse_addressed(
     if line.rstrip().endswith(");") and (function := _FUNCTION.fullmatch(line)):
         return ListedLine(number, label=function["label"])
     if place := _place_of(line):
-        return _entry(number, int(place["address"], 16), _rest_of(place, line), language, count)
+        return _entry(number, int(place["address"], 16), _content_behind(place, line), language, count)
     named = _NAMED.fullmatch(line)
     return ListedLine(number, label=named["label"]) if named else None
 
@@ -171,14 +171,14 @@ def _place_of(line: str) -> re.Match[str] | None:
     return next(filter(None, (pattern.fullmatch(line) for pattern in patterns)), None)
 
 
-def _rest_of(place: re.Match[str], line: str) -> str:
+def _content_behind(place: re.Match[str], line: str) -> str:
     """What follows the address, without remarks in a column of their own."""
-    rest = place["rest"] or ""
+    content = place["rest"] or ""
     if place.re is _TRACED:
-        return _TRACED_REMARK.sub("", rest.strip())
-    if "|" not in rest or not _BARRED.match(line):
-        return rest
-    code, bar, remark = rest.strip(" \t|").partition("|")
+        return _TRACED_REMARK.sub("", content.strip())
+    if "|" not in content or not _BARRED.match(line):
+        return content
+    code, bar, remark = content.strip(" \t|").partition("|")
     return f"{code}|{_COLUMN_OF_REMARKS.sub('', remark)}" if bar else code
 
 

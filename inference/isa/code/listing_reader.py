@@ -70,8 +70,8 @@ def listing_of(
     if "latency" in text.lower():
         entries, notes = _with_latencies(entries, lines)
     lost = {line.line for line in dropped}
-    others = sorted((*rows.other_lines, *rows.source_lines))
-    source = [(number, _without_share(line) if is_perf else line) for number, line in others]
+    unlisted_lines = sorted((*rows.other_lines, *rows.source_lines))
+    source = [(number, _without_share(line) if is_perf else line) for number, line in unlisted_lines]
     entries = with_source(entries, [row for row in source if row[0] not in lost])
     return Listing(entries, kinds, dropped, notes)
 

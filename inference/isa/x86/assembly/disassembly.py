@@ -47,8 +47,8 @@ def _with_prefixes_joined(lines: Sequence[ListedLine]) -> list[ListedLine]:
             prefixes = current
         elif current.code.startswith(_WAIT) and len(current.code) > 1 and current.address is not None:
             joined.append(replace(current, code=_WAIT, text="wait"))
-            rest = f"fn{current.text[1:]}"
-            joined.append(replace(current, code=current.code[1:], address=current.address + 1, text=rest))
+            text = f"fn{current.text[1:]}"
+            joined.append(replace(current, code=current.code[1:], address=current.address + 1, text=text))
         else:
             joined.append(current)
     if prefixes is not None:

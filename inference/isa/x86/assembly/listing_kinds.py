@@ -62,9 +62,9 @@ def listing_in(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
     plain = lines if bare is texts else list(zip((number for number, _ in lines), bare, strict=True))
     text, plain_text = "\n".join(texts), "\n".join(bare)
     for kind in KINDS:
-        is_drawn = kind is ADDRESSED_LINES
-        if not kind.signature.search(text if is_drawn else plain_text):
+        has_drawings = kind is ADDRESSED_LINES
+        if not kind.signature.search(text if has_drawings else plain_text):
             continue
-        if (listing := kind.read(lines if is_drawn else plain, is_foreign)) is not None:
+        if (listing := kind.read(lines if has_drawings else plain, is_foreign)) is not None:
             return listing
     return None

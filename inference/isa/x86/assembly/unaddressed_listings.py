@@ -16,7 +16,7 @@ from inference.isa.x86.assembly.statements import begins_instruction
 _MAX_LINE_LENGTH = 1000  # characters of a line that are looked at
 _MAX_CODE_BYTES = 15  # of an instruction
 _ROW = re.compile(r"[ \t]*((?:[0-9a-f]{2} ){1,15})[ \t]+(\S.*)", re.IGNORECASE)
-_REST = re.compile(r"[ \t]*((?:[0-9a-f]{2} ?){1,15})\s*", re.IGNORECASE)
+_FURTHER_BYTES = re.compile(r"[ \t]*((?:[0-9a-f]{2} ?){1,15})\s*", re.IGNORECASE)
 """Bytes that go on below their instruction."""
 
 _LABEL = re.compile(r"\s*(?:[0-9a-f]{8,16}\s+)?<(.+)>:\s*", re.IGNORECASE)
@@ -37,13 +37,16 @@ def _read(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
             address = 0
             entries.append(ListedLine(number, address, label=label[1]))
         elif (
-            entries and entries[-1].code and (rest := _REST.fullmatch(line)) and not begins_instruction(line)
+            entries
+            and entries[-1].code
+            and (further := _FURTHER_BYTES.fullmatch(line))
+            and not begins_instruction(line)
         ):
-            code = entries[-1].code + bytes.fromhex(rest[1])
+            code = entries[-1].code + bytes.fromhex(further[1])
             if len(code) > _MAX_CODE_BYTES:
                 return None
             entries[-1] = replace(entries[-1], code=code)
-            address += len(bytes.fromhex(rest[1]))
+            address += len(bytes.fromhex(further[1]))
         elif line.strip():
             other_lines.append((number, line))
     kinds, dropped = classify(other_lines, is_foreign)

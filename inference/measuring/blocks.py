@@ -29,7 +29,7 @@ from inference.isa.blocks import (
     walk_end,
 )
 from inference.isa.bodies import front_end_maker
-from inference.isa.code.block import MAX_COPIES_BYTES, default_copies
+from inference.isa.code.block import MAX_COPIES_BYTES, BlockError, default_copies
 from inference.isa.front_end import CodeReading, TimedCode
 from inference.isa.start_values import START, StartValues
 from inference.isa.targets import DEFAULT, target_of
@@ -232,7 +232,10 @@ def item_for_code(
     item = _item(frame, code.code.hex(), code.code, code.instructions, copies)
     if not leads_back or not code.loop:
         return frame, item
-    return frame, _leading_back(item, frame, block_of_bytes(code.code, isa))
+    try:
+        return frame, _leading_back(item, frame, block_of_bytes(code.code, isa))
+    except BlockError:  # code with jumps, or longer than a block: none of it walks through memory
+        return frame, item
 
 
 def _item(

@@ -282,7 +282,7 @@ def partial_document(
     )
 
 
-def kept_with_contradictions(entries: Iterable[ExperimentEntry]) -> tuple[ExperimentEntry, ...]:
+def with_contradictions(entries: Iterable[ExperimentEntry]) -> tuple[ExperimentEntry, ...]:
     """All entries; those whose numbers for the same terms differ are not settled, and say which others."""
     by_terms: dict[tuple[tuple[str, int], ...], list[ExperimentEntry]] = {}
     for entry in entries:

@@ -21,7 +21,7 @@ from inference.formats.document import (
     ExperimentEntry,
     LatencyEntry,
     PairEntry,
-    kept_with_contradictions,
+    with_contradictions,
     partial_document,
     with_second_values,
 )
@@ -109,7 +109,7 @@ def read_exegesis_throughput(source: Source) -> Document:
         else:
             counters = {"uops": uops[terms]} if terms in uops else {}
             entries.append(ExperimentEntry(snippet.line, snippet.place, terms, cycles, counters=counters))
-    experiments = kept_with_contradictions(entries)
+    experiments = with_contradictions(entries)
     return partial_document(source.problems, facts | benchmarks.facts, dropped, experiments=experiments)
 
 

@@ -17,7 +17,7 @@ from inference.formats.document import (
     ExperimentEntry,
     LatencyEntry,
     PairEntry,
-    kept_with_contradictions,
+    with_contradictions,
     partial_document,
 )
 from inference.formats.source import Source
@@ -92,7 +92,7 @@ def throughputs_of(source: Source, rows: Iterable[MeasuredRow], facts: Mapping[s
         else:
             terms = ((row.scheme.text, 1),)
             entries.append(ExperimentEntry(row.line, row.label, terms, row.cycles, note=row.label))
-    entries = list(kept_with_contradictions(entries))
+    entries = list(with_contradictions(entries))
     return partial_document(source.problems, _facts(source, listed, facts), dropped, experiments=entries)
 
 

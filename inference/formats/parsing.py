@@ -262,8 +262,9 @@ def _known_experiments(
         if same.terms == entry.terms:
             usable.append(entry)
         else:
-            written, kept = ("; ".join(name for name, _ in item.terms) for item in (entry, same))
-            left_out[written] = f"{meant} has the time of {kept}{difference(entry.cycles, same.cycles)}"
+            written, first_written = ("; ".join(name for name, _ in item.terms) for item in (entry, same))
+            time = f"{first_written}{difference(entry.cycles, same.cycles)}"
+            left_out[written] = f"{meant} has the time of {time}"
     if document.experiments and not first:
         _note_unknown(len(left_out), problems)
     return usable

@@ -21,7 +21,7 @@ from inference.formats.document import (
     ExperimentEntry,
     LatencyEntry,
     PairEntry,
-    kept_with_contradictions,
+    with_contradictions,
     partial_document,
     with_second_values,
 )
@@ -79,7 +79,7 @@ def read_winic_throughput(source: Source) -> Document:
             terms = ((entry.text, 1),)
             row = ExperimentEntry(entry.place.row or 0, entry.opcode, terms, least, note=note)
             experiments.setdefault(entry.text, []).append(row)
-    rows = kept_with_contradictions(chain.from_iterable(experiments.values()))
+    rows = with_contradictions(chain.from_iterable(experiments.values()))
     return partial_document(source.problems, facts, dropped, experiments=rows)
 
 

@@ -45,8 +45,8 @@ def of_code(isa: str, prefix: str = "") -> Q:
     """
     if isa != DEFAULT:
         return Q(**{f"{prefix}isa__name": isa})
-    others = [name for name in FOLDERS if name != isa]
-    return Q(**{f"{prefix}isa__isnull": True}) | ~Q(**{f"{prefix}isa__name__in": others})
+    alternatives = [name for name in FOLDERS if name != isa]
+    return Q(**{f"{prefix}isa__isnull": True}) | ~Q(**{f"{prefix}isa__name__in": alternatives})
 
 
 def of_isa(isa: str) -> Q:

@@ -69,10 +69,10 @@ def _dependences(graph: DependenceGraph, critical: Collection[str], isa: str) ->
     Where a result of an instruction waits for itself, its other results are no part of that cycle.
     """
     by_key: dict[str, Dependence] = {}
-    cycles_of_one = {edge.source for edge in graph.edges if edge.source == edge.target}
+    recurrent_values = {edge.source for edge in graph.edges if edge.source == edge.target}
     for edge in graph.edges:
         source, target = graph.nodes[edge.source][0], graph.nodes[edge.target][0]
-        if edge.source in cycles_of_one and source == target and edge.source != edge.target:
+        if edge.source in recurrent_values and source == target and edge.source != edge.target:
             continue
         key = key_of_edge(graph, edge, isa)
         cycles = None if graph.is_assumed(edge) else edge.cycles

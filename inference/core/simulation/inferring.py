@@ -38,11 +38,6 @@ MIN_REDUCTION = 0.005
 EQUIVALENCE_MARGIN = 0.10
 """Policies whose error is larger by no more than this share of it fit as well as the best."""
 
-STARTS = 3
-"""Starts of the descent: the best way of binding or a likely policy, then random ones, since a descent along
-one parameter at a time may end where only two changed together would help.
-"""
-
 OVERSTATED_RATIO = 1.03
 """Multiple of the longest of repeated measurements above which a prediction is too slow."""
 
@@ -284,8 +279,14 @@ class _Search:
 
     def run(self, likely: Iterable[SchedulerPolicy]) -> bool:
         """Search from all starts; False if `pulse` ended the search."""
-        for start in range(STARTS):
-            policy = self._random_policy() if start else self._best([*map(SchedulerPolicy, Binding), *likely])
+        # A descent along one parameter at a time may end where only two changed together would help.
+        starts = (
+            self._best([SchedulerPolicy(), *likely]),
+            SchedulerPolicy(Binding.EVEN),
+            self._random_policy(),
+        )
+        for start in starts:
+            policy: SchedulerPolicy | None = start
             for _ in range(_MAX_SWEEPS):
                 before = policy
                 for axis in self._axes:

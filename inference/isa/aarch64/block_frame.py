@@ -30,7 +30,7 @@ def iteration_of(block: Block) -> Iteration:
 
 
 def walk_end(block: Block, copies: int, registers: Mapping[str, int]) -> bytes:
-    """Nothing: no agent has a cache that a block of AArch64 could leave, only simulated cores execute them."""
+    """Nothing: only simulated cores execute blocks of AArch64, and these have no cache to leave."""
     del block, copies, registers
     return b""
 

@@ -180,7 +180,9 @@ def judged_predictors() -> list[JudgedPredictors]:
         mode, machine = comparison.run.config.get("mode", ""), comparison.reference
         if (mode, machine) not in judged:
             columns = columns_of(comparison)
-            judged_columns = [(column, verdict_of(columns, column, FULL_COMPARISON)) for column in columns[1:]]
+            judged_columns = [
+                (column, verdict_of(columns, column, FULL_COMPARISON)) for column in columns[1:]
+            ]
             verdicts = [
                 PredictorVerdict(column.name, judgement.grade, judgement.reasons)
                 for column, judgement in judged_columns

@@ -22,8 +22,8 @@ from inference.formats.llvm_td import plainest_by_opcode
 from inference.formats.problems import ExchangeError
 from inference.formats.provenance import CITATION, PRODUCT
 from inference.formats.quoting import assembly_comment, comment, yaml_line
+from inference.isa.block_facets import SnippetRegisters, UsedRegister
 from inference.isa.bodies import body_maker
-from inference.isa.facets import SnippetRegisters, UsedRegister
 from inference.isa.llvm_schemes import llvm_side
 from inference.isa.machine_bodies import CannotMeasureError
 from inference.isa.start_values import StartValues

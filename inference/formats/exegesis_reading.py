@@ -21,8 +21,8 @@ from inference.formats.document import (
     ExperimentEntry,
     LatencyEntry,
     PairEntry,
-    with_contradictions,
     partial_document,
+    with_contradictions,
     with_second_values,
 )
 from inference.formats.doubts import DoubtList

@@ -41,11 +41,13 @@ def read_mca_json(content: bytes, file_name: str, problems: Problems) -> BlockEn
 
 
 def _isa_of(parameters: object) -> str:
-    """The instruction set that llvm-mca was told; `DEFAULT` for reports that do not name it."""
+    """The instruction set of `-march`; `DEFAULT` for reports without it."""
     arch = parameters.get("-march") if isinstance(parameters, dict) else None
-    triples = {target.name: target.tools.triple for target in targets() if target.tools is not None}
-    named = (name for name, triple in triples.items() if arch and triple.startswith(f"{arch}"))
-    return next(named, DEFAULT if arch is None or arch == "x86-64" else str(arch))
+    if not arch:
+        return DEFAULT
+    triple = str(arch).replace("-", "_")  # releases of LLVM spell x86_64 in both ways
+    names = (target.name for target in targets() if target.tools and target.tools.triple == triple)
+    return next(names, str(arch))
 
 
 def _entry(region: object, number: int, column: str, source: Source) -> BlockEntry:

@@ -17,8 +17,8 @@ from inference.formats.document import (
     ExperimentEntry,
     LatencyEntry,
     PairEntry,
-    with_contradictions,
     partial_document,
+    with_contradictions,
 )
 from inference.formats.source import Source
 from inference.formats.yaml_documents import facts_of_part

@@ -10,6 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 
 from inference.isa.block_changes import ChangedBlock
+from inference.isa.block_facets import (
+    AccessReader,
+    BlockFramer,
+    BlockReader,
+)
 from inference.isa.code.block import (
     MAX_BYTES,
     MAX_INSTRUCTIONS,
@@ -31,7 +36,6 @@ from inference.isa.code.pasted_blocks import (
 )
 from inference.isa.code.pieces import Piece, piece_of
 from inference.isa.dependences import InstructionAccesses, Reduction
-from inference.isa.facets import AccessReader, BlockFramer, BlockReader
 from inference.isa.start_values import BlockReads
 from inference.isa.targets import DEFAULT, target_of
 from inference.isa.targets.aarch64_recognition import foreign_line_test, isa_of_text, refuse_foreign_text

@@ -8,21 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-from inference.isa.encodings import LearntDocument
-from inference.isa.facets import (
+from inference.isa.block_facets import (
     AccessReader,
     BlockChanger,
     BlockFramer,
     BlockReader,
-    BodyMaker,
     DependentBlockMaker,
+    MemoryVariantMaker,
+    SnippetRegisters,
+)
+from inference.isa.encodings import LearntDocument
+from inference.isa.facets import (
+    BodyMaker,
     ForeignNames,
     FrontEndMaker,
     LatencyChainMaker,
     LlvmSide,
-    MemoryVariantMaker,
     SchemeCatalogue,
-    SnippetRegisters,
     Textbook,
 )
 from inference.isa.operand_slots import OperandChooser

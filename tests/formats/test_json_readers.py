@@ -47,6 +47,7 @@ OWN = {
     ),
     **dict.fromkeys(
         (
+            "inference/predictors/llvm/core_tables.py",
             "inference/predictors/llvm/model.py",
             "inference/predictors/osaca/predictor.py",
             "inference/predictors/osaca/worker.py",
@@ -78,6 +79,7 @@ OWN = {
         "a value that was read, written again",
     ),
     "inference/web/api/client_frame.py": "the client: answers of the site",
+    "inference/isa/encodings.py": "the program's own document of schemes, to write encodings into it",
     "pmweb/launcher/instance.py": "a file of this program",
     "pmweb/launcher/address.py": "at most 4 KiB",
 }

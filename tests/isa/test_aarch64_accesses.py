@@ -48,7 +48,7 @@ NOT_EXECUTED = ("interrupt", "system", "wait")
 NOT_DRAWN = {"ret", "retaa", "retab", "br", "braa", "brab", "blr", "blraa", "blrab", "eret", "hint", "mov"}
 """Jumps to a register, and forms that a more special one always hides."""
 
-NOT_SEEN = re.compile(r"prfu?m .*|aut\w+ .*")
+NOT_SEEN = re.compile(r"prfu?m .*|aut\w+( .*)?")
 """What it reads is not seen: a prefetch has no result, and authentication fails whatever the modifier is."""
 
 WITH_STACK_POINTER = re.compile(r"(?:pac|aut)i[ab]sp")

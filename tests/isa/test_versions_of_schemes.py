@@ -13,7 +13,7 @@ from inference.isa.targets import targets
 
 DIGESTS = {
     "iced-x86 1.21.0, rules 0d66426223f5": "0d66426223f511e0efcee05ea41fb9ea4623c52737b00e9bbb3fb8cbc2180e37",
-    "document 65266ed85fec": "adcfb82712090d2501ab5a47d197c05b1275675d9dc074b03567801ef274c9bc",
+    "document 35cc956f6bd2": "adcfb82712090d2501ab5a47d197c05b1275675d9dc074b03567801ef274c9bc",
 }
 
 

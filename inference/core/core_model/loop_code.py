@@ -52,8 +52,6 @@ _LENGTH_STEP = 0.1
 _QUANTILE = 0.01
 """Share of the experiments of one length that may have been measured too quick."""
 _RATE_TOLERANCE = 0.03
-_MIN_LENGTHS = 2
-"""Lengths of code that have to be compared: instructions of some sets are all equally long."""
 _MIN_EXPERIMENTS = 10
 _MIN_SHARE = 0.02
 _MIN_SCHEME_SHARE = 0.2
@@ -169,13 +167,13 @@ def code_bounds(
         code_bytes: {experiment: mean bytes per instruction of its loop body}; it may contain further
             experiments whose bounds are needed.
     """
+    if len(set(code_bytes.values())) == 1:  # of words, say: the common rate may be that of any ports
+        return {}
     schemes = {scheme for experiment in measured for scheme in experiment.schemes}
     classes: defaultdict[int, list[tuple[float, Experiment]]] = defaultdict(list)
     for experiment, cycles in measured.items():
         if experiment in code_bytes:
             classes[_length_class(code_bytes[experiment])].append((cycles / experiment.length, experiment))
-    if len(classes) < _MIN_LENGTHS:  # the common rate may be that of any ports
-        return {}
     bounds = {
         length: bound
         for length, rates in classes.items()

@@ -25,8 +25,8 @@ from inference.core.core_model.model import CoreModel, chained_latency
 from inference.core.core_model.prediction import LIMITING_SHARE, BoundKind, shape_of
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
+from inference.isa.block_facets import DependentBlockMaker
 from inference.isa.blocks import Block, accesses_of, block_of_bytes
-from inference.isa.facets import DependentBlockMaker
 from inference.isa.machine_bodies import CannotMeasureError
 from inference.isa.scheme import Scheme
 from inference.isa.targets import code_target

@@ -22,11 +22,11 @@ from inference.isa.code.skipped_lines import LineKinds
 from inference.isa.code.source import refuse_control_characters
 from inference.isa.words.instruction import RegisterPart
 
-_COMMENT = re.compile(r"\s*<[^<>]*>|\s+(?://|;|#\s).*")
-_JUMP = re.compile(r"((?:b[a-z.]*|[ct]bn?z)\s+(?:.*,)?\s*)([^\s,]+)", re.IGNORECASE)
+_COMMENT = re.compile(r"(?<!\s)\s*<[^<>]*>|(?<!\s)\s+(?://|;|#\s).*")
+_JUMP = re.compile(r"((?:b[a-z.]*|[ct]bn?z)\s++(?:[^,]*+,)*+\s*+)([^\s,]+)", re.IGNORECASE)
 """A direct jump: all but its target, and the target."""
 
-_IN_CODE = re.compile(r"((?:adrp?|ldr\w*)\s+\w+,)\s*(?:0x)?[0-9a-f]+", re.IGNORECASE)
+_IN_CODE = re.compile(r"\b((?:adrp?|ldr\w*)\s+\w+,)\s*(?:0x)?[0-9a-f]+", re.IGNORECASE)
 """What names an address of the program, without `#`."""
 
 _RELATIVE = re.compile(r"#?(?:\.\s*)?([+-]\d+|(?<=#)\d+)")
@@ -35,7 +35,7 @@ _NO_CODE = (".word", ".inst", ".long", ".byte", ".short", "...", "udf", "undefin
 _REGISTER = re.compile(
     r"\b(?:[xw]zr|[xw](?:[12]?\d|30)|[vq](?:[12]?\d|3[01])(?:\.\d*[bhsd])?)\b", re.IGNORECASE
 )
-_RELOCATION = re.compile(r"\s*(?:R_AARCH64_|ARM64_RELOC_)")
+_RELOCATION = re.compile(r"^\s*(?:R_AARCH64_|ARM64_RELOC_)")
 
 
 def _begins_instruction(text: str) -> bool:

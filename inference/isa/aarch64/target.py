@@ -7,12 +7,14 @@ from functools import cached_property
 from typing import Any
 
 from inference.isa.aarch64 import NAME
-from inference.isa.encodings import LearntDocument
-from inference.isa.facets import (
+from inference.isa.block_facets import (
     AccessReader,
     BlockChanger,
     BlockFramer,
     BlockReader,
+)
+from inference.isa.encodings import LearntDocument
+from inference.isa.facets import (
     BodyMaker,
     FrontEndMaker,
     LatencyChainMaker,

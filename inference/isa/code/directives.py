@@ -48,7 +48,7 @@ _UNDOTTED_DATA = re.compile(r"([\w.$?@]+\s+)?(?:d[bwdqtoyz]|res[bwdqt])\b.*", re
 _UNDOTTED_REFUSED = re.compile(
     r"(?:include|incbin|times|rept|repeat|macro|endm|endrep|"
     r"%(?:macro|rep|include|if\w*|define|assign|rotate))\b.*|"
-    r"[\w$?@.]+\s+proc\b.*\buses\b.*|local\s+[\w$?@]+\s*:.*|invoke\s.*",
+    r"[\w$?@.]+\s+proc\b(?>.*?\buses\b).*|local\s+[\w$?@]+\s*:.*|invoke\s.*",
     re.IGNORECASE,
 )
 

@@ -25,7 +25,7 @@ _DIRECTIVE = re.compile(r"(?:[0-9a-fx]+:\s*|/\*[^*]*\*/\s*)?\.([a-z]\w*)(?=[\s\"
 
 _LABEL = re.compile(r"[^\s:]+:")
 _ADDRESSED = re.compile(r"\W*(?:0x)?[0-9a-f]+:(?!:)", re.IGNORECASE)  # `401000:`
-_LEADING_ADDRESS = re.compile(r"[0-9a-f]+:", re.IGNORECASE)
+_LEADING_ADDRESS = re.compile(r"^[0-9a-f]+:", re.IGNORECASE)
 _ADDRESS = re.compile(  # bounded: a line of at most 500 characters
     r"\b(?:0x)?(?=[a-f]*\d)[0-9a-f]{5,16}(?:\s*<[^>]*>)?:\s|\b(?=[a-f]*\d)[0-9a-f]{16}\s", re.IGNORECASE
 )

@@ -8,7 +8,7 @@ from typing import cast
 from iced_x86 import Decoder, InstructionInfoFactory, Register, RegisterExt, UsedMemory
 
 from inference.agent.protocol import Frame
-from inference.isa.facets import UsedRegister
+from inference.isa.block_facets import UsedRegister
 from inference.isa.x86.body_context import X86BodyContext, needs
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names

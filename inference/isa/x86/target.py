@@ -5,20 +5,22 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from inference.isa.facets import (
+from inference.isa.block_facets import (
     AccessReader,
     BlockChanger,
     BlockFramer,
     BlockReader,
-    BodyMaker,
     DependentBlockMaker,
+    MemoryVariantMaker,
+    SnippetRegisters,
+)
+from inference.isa.facets import (
+    BodyMaker,
     ForeignNames,
     FrontEndMaker,
     LatencyChainMaker,
     LlvmSide,
-    MemoryVariantMaker,
     SchemeCatalogue,
-    SnippetRegisters,
     Textbook,
 )
 from inference.isa.operand_slots import OperandChooser

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from inference.isa.facets import BlockReader, SchemeCatalogue
+from inference.isa.block_facets import BlockReader
+from inference.isa.facets import SchemeCatalogue
 from inference.isa.operand_slots import OperandChooser
 from inference.isa.target import IsaTarget
 from tests.isa.toy import blocks, catalogue, sampling

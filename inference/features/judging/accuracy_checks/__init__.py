@@ -56,7 +56,7 @@ PANELS = (
         "Accuracy",
         "inference/accuracy_checks/of_predictors.html",
         _predictors,
-        order=10,
+        order=-10,
     ),
     PagePanel(
         PanelPlace.PROGRAM, "judge", "Judge tools", "inference/accuracy_checks/of_program.html", _program

@@ -38,7 +38,7 @@ _BRACKETED = re.compile(
 )
 _TIMES = re.compile(r"(\s*(?:[\w.$?@]+:\s*)?)times\s+(\d{1,3})\s+([a-z].*)", re.IGNORECASE)
 _PADDING = re.compile(  # bounded: a line of at most 1,000 characters
-    r"\s*times\s+\(.*\$-\$\$.*\)\s*nop\s*", re.IGNORECASE
+    r"\s*times\s+\(.*\$-\$\$.*\)\s*nop\s*$", re.IGNORECASE
 )
 _BYTES = re.compile(
     r"(\s*(?:[\w.$?@]+:\s*)?)db\s+([0-9][0-9a-fxh]*(?:\s*,\s*[0-9][0-9a-fxh]*)*)\s*", re.IGNORECASE
@@ -51,10 +51,12 @@ _ANONYMOUS_TARGET = re.compile(r"(?<=\s)@([bf])\b", re.IGNORECASE)
 _ANONYMOUS_NUMBER = "88"  # of the numeric label that stands for @@
 _LABEL = re.compile(r"\s*(\.?[A-Za-z_$?@][\w.$?@]*)\s*:(?!:)")
 _LOCAL = re.compile(r"(?<![\w.$?@])\.[A-Za-z_]\w*")
-_CODE_SECTION = re.compile(r"\s*\.code\s*", re.IGNORECASE)
+_CODE_SECTION = re.compile(r"\s*\.code\s*$", re.IGNORECASE)
 _QUOTED_OPERANDS = re.compile(  # bounded: a line of at most 1,000 characters
     r", ptr, \[([^\]]*)\]"
 )
+
+_PLAIN_LINES = ((_NO_CODE, ""), (_PADDING, "align 16"), (_CODE_SECTION, ".text"))
 
 
 def plain_assembly(lines: Sequence[str]) -> list[str]:
@@ -79,26 +81,29 @@ def plain_assembly(lines: Sequence[str]) -> list[str]:
             plain.append(f"; @ {functions[0]} within" if functions else "")
         elif rust := _RUST_PLACE.fullmatch(line):
             plain.append(f"// {rust[1]}:{rust[2]}")
-        elif _NO_CODE.match(line):
-            plain.append("")
-        elif bracketed := _BRACKETED.fullmatch(line):
-            plain.append(bracketed[1].replace("sectalign", "align"))
-        elif _PADDING.fullmatch(line):
-            plain.append("align 16")
-        elif _CODE_SECTION.fullmatch(line):
-            plain.append(".text")
-        elif times := _TIMES.fullmatch(line.partition(";")[0]):
-            plain.append(times[1] + _repeated(times[3].strip(), int(times[2])))
-        elif data := _BYTES.fullmatch(line.partition(";")[0]):
-            plain.append(f"{data[1]}.byte {data[2]}")
         else:
-            code = _ANONYMOUS.sub(f"{_ANONYMOUS_NUMBER}:", line) if "@@" in line else line
-            code = _ANONYMOUS_TARGET.sub(lambda name: f"{_ANONYMOUS_NUMBER}{name[1].lower()}", code)
-            code = _ADDRESS_OF.sub(r"\1[rip+\2]", code)
-            plain.append(_QUOTED_OPERANDS.sub(_joined_operands, code) if ", ptr, [" in code else code)
+            plain.append(_plain_line(line))
         rust = _RUST_PLACE.fullmatch(line)
         place = f"{rust[1]}:{rust[2]}" if rust else ""
     return _with_global_labels(plain)
+
+
+def _plain_line(line: str) -> str:
+    """A line whose meaning does not depend on the lines before it."""
+    for pattern, plain in _PLAIN_LINES:
+        if pattern.match(line):
+            return plain
+    if bracketed := _BRACKETED.fullmatch(line):
+        return bracketed[1].replace("sectalign", "align")
+    statement = line.partition(";")[0]
+    if times := _TIMES.fullmatch(statement):
+        return times[1] + _repeated(times[3].strip(), int(times[2]))
+    if data := _BYTES.fullmatch(statement):
+        return f"{data[1]}.byte {data[2]}"
+    code = _ANONYMOUS.sub(f"{_ANONYMOUS_NUMBER}:", line) if "@@" in line else line
+    code = _ANONYMOUS_TARGET.sub(lambda name: f"{_ANONYMOUS_NUMBER}{name[1].lower()}", code)
+    code = _ADDRESS_OF.sub(r"\1[rip+\2]", code)
+    return _QUOTED_OPERANDS.sub(_joined_operands, code) if ", ptr, [" in code else code
 
 
 def _repeated(statement: str, times: int) -> str:

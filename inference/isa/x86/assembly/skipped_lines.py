@@ -13,7 +13,7 @@ from inference.isa.x86.assembly.statements import begins_instruction, read_state
 _REGISTER = re.compile(
     r"\b(?:[re](?:[abcd]x|[sd]i|[sbi]p)|r(?:8|9|1[0-5])[dwb]?|[xyz]mm\d{1,2})\b", re.IGNORECASE
 )
-RELOCATION = re.compile(r"\s*(?:R_X86_64_|IMAGE_REL_|X86_64_RELOC_)")
+RELOCATION = re.compile(r"^\s*(?:R_X86_64_|IMAGE_REL_|X86_64_RELOC_)")
 """Of ELF, COFF and Mach-O, between the instructions."""
 
 _ENDS_OPERAND = re.compile(r"[\s,]")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from inference.isa.block_facets import BodyMaker
 from inference.isa.code.block import BlockError
-from inference.isa.facets import BodyMaker, FrontEndMaker, LatencyChainMaker
+from inference.isa.facets import FrontEndMaker, LatencyChainMaker
 from inference.isa.targets import DEFAULT, code_target, target_of
 
 

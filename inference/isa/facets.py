@@ -1,6 +1,6 @@
 """The facets of an instruction set, as protocols. Its folder implements a facet by a module or an object.
 
-Those that read, prepare and change blocks are in `block_facets`.
+Those of blocks and loop bodies are in `block_facets`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,6 @@ from inference.isa.chains import (
     PairChains,
 )
 from inference.isa.front_end import FetchedInstruction, FrontEndCode
-from inference.isa.machine_bodies import (
-    BodyContext,
-    Kind,
-    LoopBody,
-    MachineBodies,
-    Options,
-)
 from inference.isa.microarchitecture import Microarchitecture
 from inference.isa.scheme import Operand, Scheme
 
@@ -193,37 +186,6 @@ class LatencyChainMaker(Protocol):
 
     def frame(self) -> Frame | None:
         """The registers and memory that chains need; None where they are measured like blocks."""
-
-
-class BodyMaker(Protocol):
-    """Makes loop bodies of experiments. All methods raise `CannotMeasureError`."""
-
-    @property
-    def needs_assembler(self) -> bool:
-        """Whether llvm-mc assembles the code."""
-
-    @property
-    def padding(self) -> tuple[str, ...]:
-        """Schemes of one issue slot, to count the slots of others."""
-
-    def unroll(
-        self, terms: Sequence[tuple[str, int]], instructions: int = ..., *, breaking: bool = False
-    ) -> LoopBody:
-        """The usual body of an experiment; `breaking`: see `inference.isa.machine_bodies.Options`."""
-
-    def unroll_in_order(self, order: Sequence[str]) -> LoopBody:
-        """A body whose copies contain the schemes in this order."""
-
-    def breakers_of(self, scheme: str) -> Sequence[Kind]:
-        """The kinds of instructions that break a scheme's dependencies, before each copy."""
-
-    def around(self, avx: bool) -> BodyContext:
-        """The context of usual bodies; `avx`: VEX-encoded instructions are among them."""
-
-    def machine_bodies(
-        self, schemes: Collection[str], flags: frozenset[str] | None, options: Options
-    ) -> MachineBodies:
-        """The bodies of these schemes for a CPU with these flags; None where the flags are unknown."""
 
 
 class LlvmSide(Protocol):

@@ -13,13 +13,13 @@ from inference.isa.block_facets import (
     BlockChanger,
     BlockFramer,
     BlockReader,
+    BodyMaker,
     DependentBlockMaker,
     MemoryVariantMaker,
     SnippetRegisters,
 )
 from inference.isa.encodings import LearntDocument
 from inference.isa.facets import (
-    BodyMaker,
     ForeignNames,
     FrontEndMaker,
     LatencyChainMaker,

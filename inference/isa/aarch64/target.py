@@ -12,10 +12,10 @@ from inference.isa.block_facets import (
     BlockChanger,
     BlockFramer,
     BlockReader,
+    BodyMaker,
 )
 from inference.isa.encodings import LearntDocument
 from inference.isa.facets import (
-    BodyMaker,
     FrontEndMaker,
     LatencyChainMaker,
     LlvmSide,

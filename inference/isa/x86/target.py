@@ -10,12 +10,12 @@ from inference.isa.block_facets import (
     BlockChanger,
     BlockFramer,
     BlockReader,
+    BodyMaker,
     DependentBlockMaker,
     MemoryVariantMaker,
     SnippetRegisters,
 )
 from inference.isa.facets import (
-    BodyMaker,
     ForeignNames,
     FrontEndMaker,
     LatencyChainMaker,

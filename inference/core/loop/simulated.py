@@ -60,10 +60,10 @@ def simulated_block(modelled: ModelledBlock) -> SimulatedBlock:
             would have to be compiled first, and may not.
     """
     model, scheduler, shape = modelled.model, modelled.model.scheduler, modelled.shape
+    if not modelled.may_compile and not is_compiled():  # then that of the scheduler is left out, too
+        raise CannotSimulateError("the simulation is still being compiled: try again in a minute")
     if left_out := _NOT_SIMULATED & {*modelled.without}:
         raise CannotSimulateError(f"the bounds of {', '.join(sorted(left_out))} are left out")
-    if not modelled.may_compile and not is_compiled():
-        raise CannotSimulateError("the simulation is still being compiled: try again in a minute")
     if model.mapping is None:
         raise CannotSimulateError("the core model has no ports")
     width = dispatch_width(model) if scheduler is None else scheduler.width

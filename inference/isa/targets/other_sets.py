@@ -33,7 +33,7 @@ class _Set(NamedTuple):
     instruction: re.Pattern[str]
 
 
-_X = r"(?:zero|[sgt]p|ra|x(?:[12]?\d|3[01])|[ast]\d{1,2}|f[ast]?\d{1,2})"
+_X = r"(?:zero|[sgt]p|ra|[vx](?:[12]?\d|3[01])|[ast]\d{1,2}|f[ast]?\d{1,2})"
 _R = r"(?:r(?:1[0-5]|\d)|sp|lr|pc|ip|fp|[qds]\d{1,2})"
 
 

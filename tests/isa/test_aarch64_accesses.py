@@ -29,14 +29,15 @@ from inference.isa.aarch64.decoding import decode, decoded, table
 from inference.isa.code.block import Block
 from inference.isa.dependences import OperandAccess, Reduction
 from inference.isa.machine_bodies import LoopSize
-from inference.isa.words.accesses import locations_of, word_accesses
-from inference.isa.words.instruction import (
+from inference.isa.words.accesses import (
     GENERAL,
     STACK_POINTER,
     DecodedInstruction,
     InMemory,
     OperandValue,
     RegisterPart,
+    locations_of,
+    word_accesses,
 )
 from inference.isa.words.table import WordForm
 from tests.isa.aarch64_experiment import Case, Observed, observe

@@ -19,7 +19,7 @@ from inference.isa.aarch64.learning import learn_document, templates
 from inference.isa.aarch64.printing import SYNTAXES, text_of
 from inference.isa.aarch64.statements import read_instruction
 from inference.isa.code.block import BlockError
-from inference.isa.words.instruction import InMemory, NamedImmediate, RegisterPart
+from inference.isa.words.accesses import InMemory, NamedImmediate, RegisterPart
 from tests.isa.aarch64_program import needs_llvm_mc
 
 SCHEMES = instruction_set().schemes

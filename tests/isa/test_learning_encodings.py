@@ -16,14 +16,17 @@ from hypothesis import strategies as st
 from inference.isa.aarch64 import DOCUMENT, codecs
 from inference.isa.document import read_instruction_set
 from inference.isa.encodings import (
+    CODECS,
+    STACK_REGISTER,
+    ZERO_REGISTER,
     Field,
     WordEncoding,
+    codec_of,
     field_of_text,
     text_of_field,
     with_encodings,
     word_of_text,
 )
-from inference.isa.words.codecs import CODECS, STACK_REGISTER, ZERO_REGISTER, codec_of
 from inference.isa.words.learning import Slot, Template, encoded, learn
 from tests.isa.aarch64_program import needs_llvm_mc
 

@@ -6,7 +6,7 @@ import pytest
 
 from inference.isa.blocks import BlockError, read
 from inference.isa.targets.other_sets import other_set_of
-from inference.isa.x86.assembly.legacy_modes import NARROW
+from inference.isa.x86.assembly.reading import NARROW
 
 LOOPS = {
     "RISC-V with its extensions V, Zba": (

@@ -22,8 +22,7 @@ from inference.isa.bodies import body_maker, chain_maker, front_end_maker
 from inference.isa.front_end import Aspect
 from inference.isa.targets import X86
 from inference.measuring.blocks import LOOP, BlockOptions, item_for, item_for_code
-from inference.measuring.simulated_core.core import SimulatedCore
-from inference.measuring.simulated_core.harness import ExecutingHarness
+from inference.measuring.simulated_core.core import ExecutingHarness, SimulatedCore
 from inference.measuring.simulated_core.sampled import sampled_core
 from inference.measuring.simulated_front_end import SimulatedFrontEnd
 from inference.measuring.simulated_memory import MemoryUnit, SimulatedMemory

@@ -21,7 +21,7 @@ from anica_app.features.families.shell import (
 from anica_app.models import Campaign, Discovery
 from inference.core.events import Event, Progress, rate_text
 from inference.core.protocols import Json
-from inference.features.asking.predictors.instruction_sets import common_isa
+from inference.features.asking.predictors.kinds import common_isa
 from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.asking.predictors.query import check_processor, row_on_processor
 from inference.features.judging.engine.gate import exit_as_error

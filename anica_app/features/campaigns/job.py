@@ -28,7 +28,7 @@ from anica_app.storage.domains import chosen_domain, restricted_domain, search_c
 from inference.core.events import Event, PhaseStarted, Progress, ResultStored
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Checkpoint, Json
-from inference.features.asking.predictors.instruction_sets import common_isa
+from inference.features.asking.predictors.kinds import common_isa
 from inference.features.asking.predictors.opening import open_panel
 from inference.models import Predictor, Run
 from inference.predictors.panel import Panel

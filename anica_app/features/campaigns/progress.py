@@ -11,7 +11,7 @@ from anica_app.core.search.events import CountersEvent
 from anica_app.models import Campaign
 from inference.core.protocols import Json
 from inference.core.texts import count_of
-from inference.features.asking.predictors.instruction_sets import common_isa
+from inference.features.asking.predictors.kinds import common_isa
 from inference.models import Run
 from inference.models.scheme_search import search_schemes
 from inference.storage.instruction_sets import code_isa_row

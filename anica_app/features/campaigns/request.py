@@ -18,7 +18,7 @@ from anica_app.models import Discovery
 from anica_app.storage.descriptions import DEFAULT_FRESH, FreshBlocks, SearchRequest, read_against
 from inference.core.errors import as_written
 from inference.core.protocols import Json
-from inference.features.asking.predictors.instruction_sets import common_isa
+from inference.features.asking.predictors.kinds import common_isa
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, rows_in_question_mode
 from inference.isa.search import SearchError, parse_search
 from inference.measuring.blocks import LOOP

@@ -17,7 +17,7 @@ from inference.core.judging.disagreement import disagreements
 from inference.core.judging.sheet import AnswerSheet
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
-from inference.features.asking.predictors.instruction_sets import common_isa
+from inference.features.asking.predictors.kinds import common_isa
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, rows_in_question_mode
 from inference.features.judging.engine.item_answers import BlockSetAnswers, store_answer_columns
 from inference.features.judging.engine.judge_jobs import JudgeJob

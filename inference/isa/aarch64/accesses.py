@@ -1,24 +1,35 @@
-"""The access facet of AArch64: reads and writes of blocks' instructions, and pairs that may be fused."""
+"""The access facet of AArch64: reads and writes of blocks' instructions, start values, pairs that may be
+fused.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from inference.isa.aarch64.addresses import addresses_of
 from inference.isa.aarch64.assembling import Assembler
-from inference.isa.aarch64.block_inputs import reads_of
 from inference.isa.aarch64.decoding import decode, decoded
-from inference.isa.aarch64.fusion import fused_places, moves_of, pairs_of
+from inference.isa.aarch64.front_end import fused_places, moves_of, pairs_of
 from inference.isa.aarch64.statements import read_instruction
 from inference.isa.addresses import InstructionAddresses
 from inference.isa.code.block import Block, BlockInstruction
 from inference.isa.code.control_flow import LOOP
 from inference.isa.dependences import InstructionAccesses, MemoryPlace, OperandAccess, Reduction
 from inference.isa.machine_bodies import DEFAULTS, BodyAccesses, CannotMeasureError, LoopSize, Options
-from inference.isa.words.accesses import word_accesses
-from inference.isa.words.instruction import GENERAL, STACK_POINTER, VECTOR, DecodedInstruction
+from inference.isa.start_values import BlockInput, BlockReads, InputKind
+from inference.isa.words.accesses import (
+    ADDRESS,
+    GENERAL,
+    INDEX,
+    STACK_POINTER,
+    VECTOR,
+    DecodedInstruction,
+    RegisterPart,
+    word_accesses,
+)
 
 __all__ = [
     "accesses_of",
@@ -148,3 +159,66 @@ def name_of_location(location: str) -> str:
     if bank == GENERAL:
         return "sp" if int(number) == STACK_POINTER else f"x{number}"
     return f"v{number}" if bank == VECTOR else _FLAGS if bank == "flag" else location
+
+
+def reads_of(codes: Iterable[bytes]) -> BlockReads:
+    """The start values that a block reads, from the code of each instruction: registers first, in order.
+
+    Registers that only address memory are no inputs: with other values the block would access other memory,
+    which is another finding. Neither are flags, which always start cleared.
+    """
+    tracker = _InputTracker()
+    for code in codes:
+        tracker.execute(decode(int.from_bytes(code, "little")))
+    return tracker.result()
+
+
+class _InputTracker:
+    """Registers and memory read and written so far."""
+
+    def __init__(self) -> None:
+        self._written: set[str] = set()
+        self._addresses: set[int] = set()
+        self._read: dict[str, set[int]] = defaultdict(set)  # {location: widths of the operands in bits}
+        self._reads_memory = False
+
+    def execute(self, decoded: DecodedInstruction) -> None:
+        accesses = word_accesses(decoded)
+        for access in accesses.reads:
+            bank, _, number = access.location.partition(" ")
+            if access.memory is not None:
+                self._reads_memory = True
+            elif access.operand.endswith((ADDRESS, INDEX)):
+                self._addresses.add(int(number))
+            elif bank in (GENERAL, VECTOR) and access.location not in self._written:
+                self._read[access.location].add(_bits(decoded, access.operand))
+        self._written |= {access.location for access in accesses.writes if access.location}
+
+    def result(self) -> BlockReads:
+        addresses = frozenset(_name(number, 64) for number in self._addresses)
+        return BlockReads(tuple(self._inputs()), addresses)
+
+    def _inputs(self) -> Iterator[BlockInput]:
+        numbers: dict[str, list[int]] = {GENERAL: [], VECTOR: []}
+        for location in self._read:
+            bank, _, digits = location.partition(" ")
+            numbers[bank].append(int(digits))
+        for number in sorted(numbers[GENERAL]):
+            if number != STACK_POINTER:
+                bits = max(self._read[f"{GENERAL} {number}"])
+                yield BlockInput(InputKind.REGISTER, _name(number, bits), _name(number, 64), 0, bits)
+        if vectors := sorted(numbers[VECTOR]):
+            yield BlockInput(InputKind.VECTOR, ", ".join(f"v{number}" for number in vectors))
+        if self._reads_memory:
+            yield BlockInput(InputKind.MEMORY, "memory")
+
+
+def _bits(decoded: DecodedInstruction, operand: str) -> int:
+    value = decoded.operands[int(operand) - 1] if operand.isdecimal() else None
+    return value.bits if isinstance(value, RegisterPart) else 64
+
+
+def _name(number: int, bits: int) -> str:
+    if number == STACK_POINTER:
+        return "sp"
+    return f"{'x' if bits > 32 else 'w'}{number}"

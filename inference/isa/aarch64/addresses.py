@@ -22,8 +22,8 @@ from inference.isa.addresses import (
     signed,
     sum_with,
 )
-from inference.isa.words.accesses import FLAGS, word_accesses
-from inference.isa.words.instruction import (
+from inference.isa.words.accesses import (
+    FLAGS,
     GENERAL,
     STACK_POINTER,
     VECTOR,
@@ -32,6 +32,7 @@ from inference.isa.words.instruction import (
     NamedImmediate,
     OperandValue,
     RegisterPart,
+    word_accesses,
 )
 
 _WORD, _PAGE = 4, 4096  # bytes

@@ -19,9 +19,9 @@ from inference.isa.code.block import (
     refuse_length,
 )
 from inference.isa.code.control_flow import LOOP, CodeStep, Flow
-from inference.isa.code.object_file import object_file_of
-from inference.isa.words import instruction as words
-from inference.isa.words.instruction import DecodedInstruction, InMemory, RegisterPart
+from inference.isa.code.markers import object_file_of
+from inference.isa.words import accesses as words
+from inference.isa.words.accesses import DecodedInstruction, InMemory, RegisterPart
 
 GENERAL = [*(f"x{number}" for number in range(31)), "sp"]
 """General-purpose registers by number."""

@@ -16,8 +16,7 @@ from inference.isa.block_changes import (
 )
 from inference.isa.code.block import BlockError
 from inference.isa.dependences import InstructionAccesses, MemoryPlace
-from inference.isa.words.accesses import location_of, word_accesses
-from inference.isa.words.instruction import (
+from inference.isa.words.accesses import (
     GENERAL,
     STACK_POINTER,
     VECTOR,
@@ -25,6 +24,8 @@ from inference.isa.words.instruction import (
     DecodedInstruction,
     OperandValue,
     RegisterPart,
+    location_of,
+    word_accesses,
 )
 
 __all__ = ["changed_block"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from inference.isa.words.codecs import CODECS, Codec, CodecMaker
+from inference.isa.encodings import CODECS, Codec, CodecMaker
 
 CONDITIONS = ("eq", "ne", "hs", "lo", "mi", "pl", "vs", "vc", "hi", "ls", "ge", "lt", "gt", "le", "al", "nv")
 """By number; an even one and the next are opposites."""

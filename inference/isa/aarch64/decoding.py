@@ -9,7 +9,7 @@ from inference.isa.aarch64 import instruction_set
 from inference.isa.aarch64.codecs import A64_CODECS
 from inference.isa.aarch64.spelling import spelled
 from inference.isa.code.control_flow import Flow
-from inference.isa.words.instruction import DecodedInstruction
+from inference.isa.words.accesses import DecodedInstruction
 from inference.isa.words.table import WordTable
 
 WORD_BYTES = 4

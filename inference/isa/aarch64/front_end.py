@@ -3,15 +3,26 @@
 All instructions have four bytes, so that lengths and encodings make no difference. Cores that eliminate no
 moves have fewer units for them than slots: constants for both kinds of registers and NOPs in turn fill the
 slots there, too. Registers start with equal numbers, by which no branch is taken.
+
+Pairs of adjacent instructions that a core may fuse are named by their kinds:
+
+| pair | example |
+|---|---|
+| a comparison and a conditional branch | `cmp reg, imm + b.cond` |
+| a comparison and a conditional selection | `cmp reg, reg + csel` |
+| both halves of an address | `adrp + add` |
+| a round of AES and its mixing of columns | `aese + aesmc` |
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from inference.isa.aarch64.decoding import decoded
+from inference.isa.code.block import Block
 from inference.isa.front_end import Aspect, FetchedInstruction, FrontEndCode, TimedCode
-from inference.isa.words.instruction import RegisterPart
+from inference.isa.words.accesses import DecodedInstruction, RegisterPart
 
 COUNTER = "x28"
 _BYTES = 4  # of an instruction
@@ -108,7 +119,7 @@ def _offset_codes() -> Iterator[FrontEndCode]:
 
 
 def _pair_codes() -> Iterator[FrontEndCode]:
-    """Pairs that the core may fuse, adjacent and apart; `inference.isa.aarch64.fusion` names them."""
+    """Pairs that the core may fuse, adjacent and apart; `pairs_of` and `moves_of` name them."""
     for name, (comparison, condition) in _COMPARISONS.items():
         yield from _pair(Aspect.FUSION, f"{name} + b.cond", comparison, _BRANCH | condition)
         yield from _pair(Aspect.MOVE, f"{name} + csel", comparison, _SELECTION)
@@ -131,3 +142,68 @@ def fetched_instructions(code: bytes) -> list[FetchedInstruction]:
         )
         for row in decoded(code)
     ]
+
+
+_FLAG_SETTERS = ("cmp", "cmn", "tst", "adds", "subs", "ands", "bics")
+_SELECTIONS = ("csel", "csinc", "csinv", "csneg", "cinc", "cinv", "cneg", "cset", "csetm")
+_CONDITIONAL_BRANCH = "b."
+_ROUNDS = {"aese": "aesmc", "aesd": "aesimc"}
+
+
+def pairs_of(block: Block) -> tuple[str, ...]:
+    """The pairs of a comparison and a conditional branch.
+
+    The pair with a loop's own jump is the last, "" where no comparison precedes it.
+    """
+    names = [_branch_pair(*pair) for pair in pairwise(decoded(block.code))]
+    inside = names if block.closing is None else names[:-1]
+    closing = () if block.closing is None else (names[-1] if names else "",)
+    return (*filter(None, inside), *closing)
+
+
+def moves_of(block: Block) -> tuple[str, ...]:
+    """The other pairs; the end of a straight block is followed by its beginning."""
+    return tuple(name for _, name in _other_pairs(block))
+
+
+def fused_places(block: Block, fused: Collection[str]) -> frozenset[int]:
+    """The places of instructions that share the slot of the one behind them, where the core fuses `fused`."""
+    places = {place for place, name in _other_pairs(block) if name in fused}
+    closing = pairs_of(block)[-1] if block.closing is not None else ""
+    return frozenset(places | {len(block.instructions) - 1} if closing in fused else places)
+
+
+def _other_pairs(block: Block) -> Iterator[tuple[int, str]]:
+    words = decoded(block.code)
+    sequence: Sequence[DecodedInstruction] = words if block.closing is not None else [*words, *words[:1]]
+    for place, (first, second) in enumerate(pairwise(sequence)):
+        if name := _other_pair(first, second):
+            yield place, name
+
+
+def _branch_pair(first: DecodedInstruction, branch: DecodedInstruction) -> str:
+    comparison = _comparison(first)
+    return f"{comparison} + b.cond" if comparison and branch.mnemonic.startswith(_CONDITIONAL_BRANCH) else ""
+
+
+def _other_pair(first: DecodedInstruction, second: DecodedInstruction) -> str:
+    if second.mnemonic in _SELECTIONS and (comparison := _comparison(first)):
+        return f"{comparison} + csel"
+    if first.mnemonic == "adrp" and second.mnemonic == "add" and _updates(first, second, source=1):
+        return "adrp + add"
+    if _ROUNDS.get(first.mnemonic) == second.mnemonic and _updates(first, second, source=1):
+        return f"{first.mnemonic} + {second.mnemonic}"
+    return ""
+
+
+def _updates(first: DecodedInstruction, second: DecodedInstruction, source: int) -> bool:
+    """Whether the second one replaces the first one's result by what it computes from it."""
+    return first.operands[0] == second.operands[0] == second.operands[source]
+
+
+def _comparison(decoded_word: DecodedInstruction) -> str:
+    """A comparison by the kinds of its sources, "" for another instruction, and with a shifted source."""
+    if decoded_word.mnemonic not in _FLAG_SETTERS:
+        return ""
+    kinds = ["reg" if isinstance(value, RegisterPart) else "imm" for value in decoded_word.operands]
+    return f"{decoded_word.mnemonic} {', '.join(kinds)}"

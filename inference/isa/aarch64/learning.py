@@ -17,9 +17,8 @@ from inference.isa.aarch64.assembling import TRIPLE
 from inference.isa.aarch64.codecs import A64_CODECS, CONDITIONS, byte_mask, floating, mask
 from inference.isa.aarch64.spelling import is_wide
 from inference.isa.document import OperandForm
-from inference.isa.encodings import LearntDocument, with_encodings
+from inference.isa.encodings import STACK_REGISTER, ZERO_REGISTER, LearntDocument, with_encodings
 from inference.isa.scheme import Scheme
-from inference.isa.words.codecs import STACK_REGISTER, ZERO_REGISTER
 from inference.isa.words.learning import Slot, Template, learn
 
 BIT_FIELDS = {

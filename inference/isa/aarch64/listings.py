@@ -20,7 +20,7 @@ from inference.isa.code.listings import LineLanguage, ListedLine
 from inference.isa.code.pieces import AssemblyProgram, ProgramInstruction
 from inference.isa.code.skipped_lines import LineKinds
 from inference.isa.code.source import refuse_control_characters
-from inference.isa.words.instruction import RegisterPart
+from inference.isa.words.accesses import RegisterPart
 
 _COMMENT = re.compile(r"(?<!\s)\s*<[^<>]*>|(?<!\s)\s+(?://|;|#\s).*")
 _JUMP = re.compile(r"((?:b[a-z.]*|[ct]bn?z)\s++(?:[^,]*+,)*+\s*+)([^\s,]+)", re.IGNORECASE)

@@ -8,9 +8,8 @@ from functools import cache
 from typing import Literal
 
 from inference.isa.aarch64.codecs import CONDITIONS
-from inference.isa.aarch64.spelling import spelled
-from inference.isa.aarch64.system_registers import BARRIERS, PREFETCHES, system_register_name
-from inference.isa.words.instruction import (
+from inference.isa.aarch64.spelling import BARRIERS, PREFETCHES, spelled, system_register_name
+from inference.isa.words.accesses import (
     STACK_POINTER,
     VECTOR,
     ZERO,

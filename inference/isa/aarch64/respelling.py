@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from inference.isa.aarch64.spelling import is_wide
 from inference.isa.aarch64.written import Written, WrittenAddress, WrittenShift, WrittenVector
-from inference.isa.words.instruction import GENERAL, STACK_POINTER, VECTOR, ZERO, RegisterPart
+from inference.isa.words.accesses import GENERAL, STACK_POINTER, VECTOR, ZERO, RegisterPart
 
 
 class Rewritten(NamedTuple):

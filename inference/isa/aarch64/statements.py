@@ -10,7 +10,7 @@ from typing import NamedTuple
 from inference.isa.aarch64 import instruction_set
 from inference.isa.aarch64.decoding import table
 from inference.isa.aarch64.respelling import Rewritten, respelled
-from inference.isa.aarch64.system_registers import BARRIERS, PREFETCHES, system_register_number
+from inference.isa.aarch64.spelling import BARRIERS, PREFETCHES, system_register_number
 from inference.isa.aarch64.written import (
     CONDITION_NUMBERS,
     Written,
@@ -23,7 +23,7 @@ from inference.isa.aarch64.written import (
 from inference.isa.code.block import BlockError
 from inference.isa.document import OperandForm
 from inference.isa.scheme import Operand
-from inference.isa.words.instruction import (
+from inference.isa.words.accesses import (
     GENERAL,
     VECTOR,
     InMemory,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from inference.isa.aarch64.codecs import CONDITIONS
 from inference.isa.code.block import BlockError
-from inference.isa.words.instruction import GENERAL, STACK_POINTER, VECTOR, ZERO, RegisterPart
+from inference.isa.words.accesses import GENERAL, STACK_POINTER, VECTOR, ZERO, RegisterPart
 
 _SHIFT = re.compile(r"(lsl|lsr|asr|ror|msl|[su]xt[bhwx])(?:\s*+#?\s*+(0x[0-9a-f]+|\d+))?")
 _GENERAL = re.compile(r"([xw])([12]?\d|30)")

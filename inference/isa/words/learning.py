@@ -10,8 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from inference.isa.encodings import WORD_BITS, Field, WordEncoding
-from inference.isa.words.codecs import CodecMaker, codec_of
+from inference.isa.encodings import WORD_BITS, CodecMaker, Field, WordEncoding, codec_of
 
 Assemble = Callable[[Sequence[str]], Sequence[int | None]]
 """Lines to words, None for a refused line."""

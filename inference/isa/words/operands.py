@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from inference.isa.document import OperandForm
-from inference.isa.encodings import Field
+from inference.isa.encodings import STACK_REGISTER, ZERO_REGISTER, Codec, Field
 from inference.isa.scheme import Operand, Scheme
-from inference.isa.words.codecs import STACK_REGISTER, ZERO_REGISTER, Codec
-from inference.isa.words.instruction import (
+from inference.isa.words.accesses import (
     GENERAL,
     STACK_POINTER,
     VECTOR,

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from inference.isa.document import InstructionSet
-from inference.isa.encodings import Field, WordEncoding
+from inference.isa.encodings import Codec, CodecMaker, Field, WordEncoding, codec_of
 from inference.isa.scheme import Scheme
-from inference.isa.words.codecs import Codec, CodecMaker, codec_of
-from inference.isa.words.instruction import OperandValue
+from inference.isa.words.accesses import OperandValue
 from inference.isa.words.operands import NoOperandError, OperandCoder, extractor, operand_coders
 
 _UPPER, _LOWER = 0x7FF << 21, 0x3F << 10

@@ -3,10 +3,8 @@
 | module | |
 |---|---|
 | `code` | the instructions that machine code executes, by the decoder of its instruction set |
-| `store_buffer` | which stores a load gets its bytes from |
 | `renaming` | µops, and the results that each of them waits for, through registers and memory |
-| `core` | cycles of a batch's item: fetching, then the scheduler of `inference.core.simulation` |
-| `harness` | an agent's harness that answers by it |
+| `core` | cycles of a batch's item: fetching, then the scheduler of `inference.core.simulation`; a harness |
 | `sampled` | true properties by a seed |
 
 Its truth is a `CoreModel`. Dependences are found while instructions are executed one after another, without

@@ -13,8 +13,7 @@ from inference.core.core_model.model import CoreModel
 from inference.core.mapping import PortMapping
 from inference.formats.core_model_json import read_core_model
 from inference.measuring.simulated_agent import executing_facts
-from inference.measuring.simulated_core.core import SimulatedCore
-from inference.measuring.simulated_core.harness import ExecutingHarness
+from inference.measuring.simulated_core.core import ExecutingHarness, SimulatedCore
 from inference.measuring.simulated_core.sampled import sampled_core
 from inference.models import ISA, Machine
 from inference.runs.machines import measurer

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from inference.features.asking.predictors.instruction_sets import common_isa
+from inference.features.asking.predictors.kinds import common_isa
 from inference.isa import targets
 from inference.isa.targets import AARCH64, DEFAULT
 from inference.models import Predictor

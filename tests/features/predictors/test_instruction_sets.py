@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inference.features.asking.predictors.instruction_sets import isas_of_row
+from inference.features.asking.predictors.kinds import isas_of_row
 from inference.features.asking.predictors.offers import offers
 from inference.features.asking.predictors.query import available_on, predictor_row
 from inference.isa.targets import AARCH64, DEFAULT

@@ -21,7 +21,7 @@ from inference.features.asking.block_files.request import (
 )
 from inference.features.library.uploads.query import claim_upload, free_upload
 from inference.formats.block_files import BlockFileSort, ProgramLoops, block_file_of, find_loops
-from inference.isa.code.binaries.machines import EXPECTED
+from inference.isa.code.binaries.headers import EXPECTED
 from inference.models import Run, Upload
 from inference.runs.errors import JobError
 from inference.runs.kinds import Job, Store, Task

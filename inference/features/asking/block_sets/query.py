@@ -1,8 +1,9 @@
-"""Queries for basic-block sets, and for their blocks by page, with the answers of every column."""
+"""Queries for basic-block sets: blocks by page with the answers of every column, and reports of imports."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -33,12 +34,14 @@ from django.urls import reverse
 from inference.core.protocols import Json
 from inference.features.running.runs.kind_presentation import DescriptionItem, RunOutcome, links
 from inference.formats.problems import ExchangeError
+from inference.isa.code.block import line_numbers
 from inference.isa.targets import DEFAULT, target_of
 from inference.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction, Predictor, Run
 from inference.predictors.protocol import Answer, Failure
 from inference.web.contributions import Dependent
 from inference.web.deleting import DELETED, END_FIRST, NO_REPEAT, count_of
 from inference.web.paging import PAGE_SIZE, Order, Page, having_words, page_of
+from inference.web.published_page import CellKind, PublishedColumn, PublishedTable
 
 SET_ORDERS: Mapping[str, str] = {
     "newest": "id",
@@ -330,3 +333,50 @@ def column_names(columns: list[int]) -> str:
     """The names of columns, given by their ids, separated by commas."""
     names = dict(BlockColumn.objects.filter(pk__in=columns).values_list("pk", "name"))
     return ", ".join(names.get(pk, "a deleted column") for pk in columns)
+
+
+_COLUMNS = (
+    PublishedColumn("Outcome"),
+    PublishedColumn("Rows", CellKind.NUMBER, 0),
+    PublishedColumn("Why"),
+)
+
+
+def import_table(block_set: BasicBlockSet) -> PublishedTable:
+    """A row per outcome and reason; without rows for sets that were not imported."""
+    report = block_set.report or {}
+    rows = tuple(_rows(block_set, report)) if report else ()
+    return PublishedTable("import", "What was imported", _COLUMNS, rows)
+
+
+def _rows(block_set: BasicBlockSet, report: Json) -> Iterator[tuple[str, int | None, str]]:
+    yield "imported", block_set.size, block_set.source
+    if duplicates := report.get("duplicates"):
+        lines = report.get("duplicate_lines")
+        yield (
+            "imported again",
+            duplicates,
+            f"the same block as before: {line_numbers(lines)}" if lines else "",
+        )
+    if empty := report.get("empty"):
+        yield "left out", empty, "without a block"
+    yield from _left_out(report)
+    for column, count in report.get("doubt_counts", {}).items():
+        yield "doubted", count, f"faster than the processor allows: {column}"
+    for note in (*report.get("notes", ()), *report.get("loops", ())):
+        yield "note", None, note
+
+
+def _left_out(report: Json) -> Iterator[tuple[str, int, str]]:
+    """Rows with problems by what is wrong with them, the most frequent first."""
+    problems = report.get("problems", ())
+    counts = Counter(problem["message"] for problem in problems)
+    lines: dict[str, list[int]] = defaultdict(list)
+    for problem in problems:
+        if problem["row"] is not None:
+            lines[problem["message"]].append(problem["row"])
+    for message, count in counts.most_common():
+        place = f" ({line_numbers(lines[message])})" if lines[message] else ""
+        yield "left out", count, f"{message}{place}"
+    if unlisted := report.get("problem_count", 0) - len(problems):
+        yield "left out", unlisted, "further problems, which are only counted"

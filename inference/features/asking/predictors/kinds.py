@@ -21,7 +21,7 @@ from inference.features.learning.core_model.query import usable_core_models
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.code.block import Block
 from inference.isa.start_values import StartValues
-from inference.isa.targets import FOLDERS, names_with_blocks
+from inference.isa.targets import FOLDERS, names_with_blocks, names_with_operands
 from inference.measuring.blocks import MODES
 from inference.models import Machine, PortMapping, ResourceMapping, StoredCoreModel
 from inference.models import Predictor as PredictorRow
@@ -29,7 +29,7 @@ from inference.predictors import core_model, machine, mapping
 from inference.predictors.kinds import KINDS, InstalledKind, PredictorKind
 from inference.predictors.panel import DistributedPredictor, LocalPredictorExecutor
 from inference.predictors.protocol import Predictor, PredictorError
-from inference.runs.errors import JobError
+from inference.runs.errors import ConfigError, JobError
 from inference.runs.executors import open_cluster
 from inference.runs.kinds import Task
 from inference.runs.machines.blocks import open_block_measurer
@@ -301,3 +301,27 @@ def kind_of(name: str) -> PredictorKind:
 def predictor_of(kind: str, options: Mapping[str, Any]) -> Predictor:
     """The predictor of a kind with these options, which may be texts. Raises `PredictorError`."""
     return kind_of(kind).predictor(options)
+
+
+def isas_of_row(row: PredictorRow) -> Sequence[str]:
+    """The instruction sets whose blocks a stored predictor answers for; () where that cannot be found out."""
+    kind = all_kinds().get(row.kind)
+    try:
+        return () if kind is None else kind.isas_of(row.options)
+    except PredictorError:
+        return ()
+
+
+def common_isa(predictors: Sequence[int]) -> str:
+    """The first instruction set with random blocks that all predictors, given by ids, answer for.
+
+    Predictors of unknown kinds are ignored. Raises `ConfigError` if there is none.
+    """
+    choices = names_with_operands()
+    rows = list(PredictorRow.objects.filter(pk__in=predictors).order_by("pk"))
+    isas = {row.name: answered for row in rows if (answered := isas_of_row(row))}
+    for isa in choices:
+        if all(isa in answered for answered in isas.values()):
+            return isa
+    answers = "; ".join(f"{name} answers for {', '.join(answered)}" for name, answered in isas.items())
+    raise ConfigError(f"predictors must all answer for one of {', '.join(choices)}: {answers}")

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from inference.features.asking.predictors.instruction_sets import isas_of_row
-from inference.features.asking.predictors.kinds import MAX_LISTED, machines_for_blocks, reason_against
+from inference.features.asking.predictors.kinds import (
+    MAX_LISTED,
+    isas_of_row,
+    machines_for_blocks,
+    reason_against,
+)
 from inference.features.asking.predictors.query import (
     PredictorListing,
     check_processor,

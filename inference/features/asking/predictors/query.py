@@ -12,9 +12,9 @@ from django import forms
 from django.db import transaction
 
 from inference.core.protocols import Json
-from inference.features.asking.predictors.instruction_sets import isas_of_row
 from inference.features.asking.predictors.kinds import (
     all_kinds,
+    isas_of_row,
     kind_of,
     predictor_of,
     reason_against,

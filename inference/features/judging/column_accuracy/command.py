@@ -11,8 +11,7 @@ from django.core.management.base import CommandError
 
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import KIND, column_named
-from inference.features.asking.block_sets.import_report import import_table
-from inference.features.asking.block_sets.query import block_sets, columns_of, numbers_of
+from inference.features.asking.block_sets.query import block_sets, columns_of, import_table, numbers_of
 from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.asking.predictors.query import predictor_row
 from inference.features.judging.column_accuracy.accuracy import accuracy_of, baseline_of

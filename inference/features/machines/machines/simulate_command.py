@@ -27,8 +27,7 @@ from inference.formats.problems import ExchangeError
 from inference.isa.targets import DEFAULT, FOLDERS
 from inference.measuring.simulated import COUNTERS, NOTHING
 from inference.measuring.simulated_agent import SimulatedHarness, executing_facts, simulated_facts
-from inference.measuring.simulated_core.core import SimulatedCore
-from inference.measuring.simulated_core.harness import ExecutingHarness
+from inference.measuring.simulated_core.core import ExecutingHarness, SimulatedCore
 from inference.measuring.simulated_core.sampled import sampled_core
 from inference.models import PortMapping as PortMappingRow
 from inference.models import StoredCoreModel

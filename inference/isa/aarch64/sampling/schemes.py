@@ -22,7 +22,7 @@ from inference.isa.operand_slots import (
     Slots,
 )
 from inference.isa.scheme import Scheme
-from inference.isa.words.instruction import GENERAL, InMemory, OperandValue, RegisterPart
+from inference.isa.words.accesses import GENERAL, InMemory, OperandValue, RegisterPart
 
 _IRRELEVANT_REASONS = (
     "each copy waits for the flags",

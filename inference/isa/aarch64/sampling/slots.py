@@ -24,7 +24,7 @@ from inference.isa.operand_slots import (
     Slots,
 )
 from inference.isa.scheme import Operand, Scheme
-from inference.isa.words.instruction import GENERAL, ZERO, InMemory, OperandValue, RegisterPart
+from inference.isa.words.accesses import GENERAL, ZERO, InMemory, OperandValue, RegisterPart
 
 FLAGS = ("n", "z", "c", "v")
 """Names in schemes."""

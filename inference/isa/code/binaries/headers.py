@@ -9,14 +9,40 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from elftools.common.exceptions import ELFError
 from elftools.common.utils import struct_parse
 from elftools.elf.descriptions import describe_e_machine
 from elftools.elf.elffile import ELFFile
 
-from inference.isa.code.binaries.machines import EXPECTED, MACHINES, FileMachine
+FIELD = 4  # bytes of a displacement
+
+
+class FileMachine(NamedTuple):
+    """A computer in the header of a file.
+
+    Attributes:
+        isa: Name of the instruction set.
+        elf: pyelftools' name of its number in ELF files.
+        mach_o: Its number in Mach-O files.
+        from_end: Whether a jump's displacement counts from its end, where the displacement stands as well.
+    """
+
+    isa: str
+    elf: str
+    mach_o: int
+    from_end: bool
+
+
+MACHINES = (
+    FileMachine("x86-64", "EM_X86_64", 0x0100_0007, from_end=True),
+    FileMachine("AArch64", "EM_AARCH64", 0x0100_000C, from_end=False),
+)
+EXPECTED = (
+    "an object file, an executable or a shared library of "
+    f"{' or '.join(machine.isa for machine in MACHINES)} in the format ELF or Mach-O is expected"
+)
 
 
 class BinaryFileError(ValueError):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from inference.isa.code.binaries.headers import BinaryFileError
-from inference.isa.code.binaries.machines import FIELD
+from inference.isa.code.binaries.headers import FIELD, BinaryFileError
 from inference.isa.code.binaries.program import CompiledProgram, Function
 from inference.isa.code.block import MAX_BYTES, MAX_INSTRUCTIONS
 from inference.isa.code.control_flow import CodePath, CodeStep, cut_into_pieces

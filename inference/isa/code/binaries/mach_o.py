@@ -12,13 +12,15 @@ from typing import NamedTuple
 import numpy as np
 
 from inference.isa.code.binaries.headers import (
+    EXPECTED,
+    MACHINES,
     MAX_SECTIONS,
     BinaryFileError,
+    FileMachine,
     Headers,
     Section,
     Segment,
 )
-from inference.isa.code.binaries.machines import EXPECTED, MACHINES, FileMachine
 from inference.isa.code.binaries.symbols import FUNCTION, MAX_SYMBOLS, ROW, Symbols
 
 MAGIC = b"\xcf\xfa\xed\xfe"

@@ -14,8 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from inference.isa.code.binaries.headers import MAGIC as ELF
 from inference.isa.code.binaries.headers import (
+    FIELD,
     OBJECT,
     BinaryFileError,
     Headers,
@@ -23,8 +23,8 @@ from inference.isa.code.binaries.headers import (
     elf_kind,
     read_headers,
 )
+from inference.isa.code.binaries.headers import MAGIC as ELF
 from inference.isa.code.binaries.mach_o import MAGIC, mach_o_kind, read_mach_o
-from inference.isa.code.binaries.machines import FIELD
 from inference.isa.code.binaries.symbols import Symbol, Symbols, rows_of, starts_in_index, symbols_of
 
 SMALLEST_GAP = 16

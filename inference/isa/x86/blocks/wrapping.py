@@ -6,7 +6,7 @@ from iced_x86 import BlockEncoder, Code, Instruction, Register
 
 from inference.isa.code.block import BlockError
 from inference.isa.code.control_flow import LOOP
-from inference.isa.code.object_file import object_file_of
+from inference.isa.code.markers import object_file_of
 from inference.isa.x86.blocks.block import block_of_bytes
 from inference.isa.x86.instances import ADDRESS_OF_CODE
 

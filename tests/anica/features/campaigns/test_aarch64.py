@@ -13,7 +13,7 @@ from anica_app.formats.campaign_zip import read_archive
 from anica_app.models import Campaign
 from anica_app.storage.campaigns import store_campaign, write_campaign
 from inference.features.asking.predictors import opening
-from inference.features.asking.predictors.instruction_sets import common_isa
+from inference.features.asking.predictors.kinds import common_isa
 from inference.features.asking.predictors.query import predictor_row
 from inference.formats.file_trees import ZipTree
 from inference.isa.targets import AARCH64, DEFAULT

@@ -9,14 +9,8 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from inference.formats.blocks_csv import (
-    ROW_LIMIT,
-    BlockColumns,
-    BlockFile,
-    BlockRow,
-    BrokenRows,
-    fault_of_name,
-)
+from inference.formats.block_cells import fault_of_name
+from inference.formats.blocks_csv import ROW_LIMIT, BlockColumns, BlockFile, BlockRow, BrokenRows
 from inference.formats.experiment_csv import COLUMN_LIMIT
 from inference.formats.problems import Problems, excerpt
 from inference.isa.targets import DEFAULT

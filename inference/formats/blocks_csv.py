@@ -25,75 +25,23 @@ from itertools import chain
 from typing import BinaryIO
 
 from inference.core.texts import ORIGIN_LIMIT
+from inference.formats.block_cells import (
+    HIGHEST,
+    block_of_cell,
+    code_of,
+    fault_of_name,
+    is_first_cell,
+    is_number,
+    is_title_row,
+    separator_of,
+)
 from inference.formats.experiment_csv import COLUMN_LIMIT
 from inference.formats.problems import Problems, excerpt
 from inference.formats.quoting import plain_text
-from inference.isa.blocks import TITLES, BlockError, block_of_text, isa_of_fields, mnemonics_of
-from inference.isa.code.source import without_colours
-from inference.isa.targets import DEFAULT, names_with_blocks
+from inference.isa.blocks import TITLES, BlockError, isa_of_fields, mnemonics_of
+from inference.isa.targets import names_with_blocks
 from inference.isa.targets.aarch64_recognition import isa_of_text
 from inference.predictors.protocol import Answer, Failure
-
-SEPARATORS = (",", "\t", ";")
-
-_BYTES = re.compile(r"(?:0x|\\x)?[0-9a-f]{2}(?:[\s_]*(?:0x|\\x)?[0-9a-f]{2})*")
-_LOOKS_HEX = re.compile(r"(?:0x)?[0-9a-f]+")
-_DIGIT_SEPARATORS = re.compile(r"[\s_]|0x|\\x")
-
-
-def separator_of(line: str) -> str:
-    """The first of `SEPARATORS` behind a title or machine code.
-
-    Assembly contains commas and semicolons itself.
-
-    >>> separator_of("4801d8;1.5"), separator_of("bb,llvm-mca"), separator_of("add rax, rbx; nop")
-    (';', ',', ',')
-    """
-    for separator in SEPARATORS:
-        first, delimiter, _ = line.partition(separator)
-        if delimiter and is_first_cell(first):
-            return separator
-    return ","
-
-
-def is_first_cell(text: str) -> bool:
-    """Whether a text can be the first cell of a table of blocks: a title, machine code, or empty."""
-    cell = text.strip().strip('"').strip().lower()
-    return not cell or cell in TITLES or bool(code_of(cell))
-
-
-def code_of(cell: str) -> bytes:
-    """Machine code from hexadecimal digits, b"" for any other text.
-
-    >>> code_of("48 01 d8") == code_of("0x4801d8") == bytes.fromhex("4801d8")
-    True
-    """
-    try:
-        return bytes.fromhex(cell)  # nearly all are written like this: quicker than the pattern
-    except ValueError:
-        digits = cell.strip().lower()
-        return bytes.fromhex(_DIGIT_SEPARATORS.sub("", digits)) if _is_bytes(digits) else b""
-
-
-def _is_bytes(digits: str) -> bool:
-    left = _DIGIT_SEPARATORS.sub("", digits)
-    return len(left) % 2 == 0 and bool(_BYTES.fullmatch(digits))
-
-
-def block_of_cell(cell: str, isa: str = DEFAULT) -> tuple[bytes, str]:
-    """(machine code, the assembly in the cell or "" for hexadecimal digits). Raises `BlockError`."""
-    code = code_of(cell)
-    if code:
-        return code, ""
-    text = cell.strip()
-    if _LOOKS_HEX.fullmatch(text.lower()):
-        digits = len(text.lower().removeprefix("0x"))
-        raise BlockError(f"machine code has two hexadecimal digits per byte; these are {digits}")
-    if not text.isascii() and any("\udc80" <= char <= "\udcff" for char in text):
-        raise BlockError("these bytes are no UTF-8")
-    text = without_colours(text.replace("\r\n", "\n").replace(";", "\n"))
-    return block_of_text(text, isa).code, text
-
 
 TITLE = "basic blocks (CSV)"
 ROW_LIMIT = 1_000_000  # rows are not held, but stored in one transaction
@@ -101,13 +49,10 @@ WEIGHT = "weight"
 UNTITLED = "cycles"
 """Name of the column of a file without a title row, unless it holds weights."""
 
-HIGHEST = 1e9  # cycles
-NAME_LENGTH = 200  # characters
 HEADER_HINT = "the title row is bb,NAME,NAME …, a column per tool"
 ORIGIN = "origin"
 """Title of the column with the place that a block is from: a program, function and address."""
 
-_NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]{1,4})?")  # `1`, `1.5`, `.5`, `1e-3`
 _ISA = re.compile(r"# ?instruction set: (\S.*)")
 _UNTITLED = re.compile(r"\s*-?[0-9.]+(?:e[+-]?[0-9]+)?\s*", re.IGNORECASE)
 
@@ -206,7 +151,7 @@ class BlockFile:
         first = self._next()
         if first is None:
             self.problems.add("the file has no row", HEADER_HINT)
-        elif _is_title(first[1]):
+        elif is_title_row(first[1]):
             self.columns = self._titles(*first)
         else:
             cells = len(first[1])
@@ -321,7 +266,7 @@ class BlockFile:
         text = cell.strip().lower()
         if not text:
             return None
-        if not (_is_plain(text) or _NUMBER.fullmatch(text)):
+        if not is_number(text):
             fault = "is not a number"
             right = "use a decimal point" if re.fullmatch(r"[0-9]+,[0-9]+", text) else "cycles are expected"
         elif (value := float(text)) == -1.0 or 0 <= value <= HIGHEST:
@@ -372,30 +317,3 @@ def _skip_head(lines: Iterable[str]) -> tuple[int, str, Iterator[str], str]:
         if named := _ISA.fullmatch(line.strip()):
             isa = named[1]
     return head, "", iter(()), isa
-
-
-def _is_title(cells: Sequence[str]) -> bool:
-    first = cells[0].strip().lower()
-    return first in TITLES or (bool(first) and not code_of(first) and not _numbers(cells[1:]))
-
-
-def _numbers(cells: Sequence[str]) -> bool:
-    return all(not cell.strip() or _NUMBER.fullmatch(cell.strip().lower()) for cell in cells)
-
-
-def _is_plain(text: str) -> bool:
-    """Whether a cell consists of digits and a point, as nearly all do: cheaper than the pattern."""
-    digits = text.replace(".", "", 1)
-    return digits.isascii() and digits.isdigit()
-
-
-def fault_of_name(name: str) -> str:
-    """What is wrong with the name of a tool, "" where nothing is."""
-    if not name:
-        return "is empty"
-    if len(name) > NAME_LENGTH:
-        return f"has {len(name)} characters, of {NAME_LENGTH} at most"
-    if not name.isprintable():
-        return "holds characters that cannot be printed"
-    # A spreadsheet would take such a cell for a formula when the set is exported again.
-    return "begins with a sign of a formula" if name[0] in "=+-@" else ""

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from statistics import median
 
+from inference.formats.block_cells import HIGHEST
 from inference.formats.block_entries import BlockEntries, BlockEntry
-from inference.formats.blocks_csv import HIGHEST, ROW_LIMIT
+from inference.formats.blocks_csv import ROW_LIMIT
 from inference.formats.experiment_csv import COLUMN_LIMIT
 from inference.formats.problems import Problems, excerpt
 from inference.formats.text_proto import Message, TextProtoError, Value, top_fields

@@ -18,15 +18,9 @@ from itertools import chain
 from pathlib import PurePath
 from typing import BinaryIO
 
+from inference.formats.block_cells import code_of, is_first_cell, separator_of
 from inference.formats.block_entries import BlockEntries, BlockEntry
-from inference.formats.blocks_csv import (
-    ROW_LIMIT,
-    BlockColumns,
-    BlockFile,
-    code_of,
-    is_first_cell,
-    separator_of,
-)
+from inference.formats.blocks_csv import ROW_LIMIT, BlockColumns, BlockFile
 from inference.formats.problems import Problems, excerpt
 from inference.formats.uops_info_digest import NAMES
 

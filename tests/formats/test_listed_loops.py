@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from inference.formats.block_cells import block_of_cell
 from inference.formats.block_files import (
     BlockFileSort,
     LoopFilter,
@@ -15,7 +16,6 @@ from inference.formats.block_files import (
     find_listed_loops,
     find_loops,
 )
-from inference.formats.blocks_csv import block_of_cell
 from inference.formats.problems import ExchangeError
 from inference.isa.blocks import BlockError
 from tests.compiled import compiled, tool

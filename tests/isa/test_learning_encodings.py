@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.isa.aarch64 import DOCUMENT, codecs
+from inference.isa.aarch64 import DOCUMENT, decoding
 from inference.isa.document import read_instruction_set
 from inference.isa.encodings import (
     CODECS,
@@ -132,7 +132,7 @@ def test_codecs_are_inverse(name: str):
     st.data(),
 )
 def test_codecs_of_aarch64_are_inverse(name: str, data: st.DataObject):
-    codec = codec_of(name, codecs.A64_CODECS)
+    codec = codec_of(name, decoding.A64_CODECS)
     field = data.draw(st.integers(0, (1 << codec.bits) - 1))
     value = codec.decode(field)
     if value is not None:
@@ -143,7 +143,7 @@ def test_codecs_of_aarch64_are_inverse(name: str, data: st.DataObject):
 
 @given(st.sampled_from(["extraction", "insertion"]), st.integers(0, 63), st.integers(0, 63))
 def test_bit_fields_lie_within_their_register(name: str, rotation: int, last: int):
-    codec = codec_of(f"{name} 64", codecs.A64_CODECS)
+    codec = codec_of(f"{name} 64", decoding.A64_CODECS)
     pair = codec.decode(rotation << 6 | last)
     if pair is not None:
         assert pair[0] + pair[1] <= 64

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, S
 from inference.isa import llvm_mc
 from inference.isa.aarch64 import DOCUMENT, instruction_set
 from inference.isa.aarch64.assembling import TRIPLE
-from inference.isa.aarch64.codecs import A64_CODECS, CONDITIONS, byte_mask, floating, mask
+from inference.isa.aarch64.decoding import A64_CODECS, CONDITIONS, byte_mask, floating, mask
 from inference.isa.aarch64.spelling import is_wide
 from inference.isa.document import OperandForm
 from inference.isa.encodings import STACK_REGISTER, ZERO_REGISTER, LearntDocument, with_encodings

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Literal
 
-from inference.isa.aarch64.codecs import CONDITIONS
+from inference.isa.aarch64.decoding import CONDITIONS
 from inference.isa.aarch64.spelling import BARRIERS, PREFETCHES, spelled, system_register_name
 from inference.isa.words.accesses import (
     STACK_POINTER,

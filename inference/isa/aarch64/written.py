@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from inference.isa.aarch64.codecs import CONDITIONS
+from inference.isa.aarch64.decoding import CONDITIONS
 from inference.isa.code.block import BlockError
 from inference.isa.words.accesses import GENERAL, STACK_POINTER, VECTOR, ZERO, RegisterPart
 

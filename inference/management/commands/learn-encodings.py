@@ -1,5 +1,5 @@
 """`manage.py learn-encodings`."""
 
-from inference.features.library.schemes.learn_command import Command
+from inference.features.library.schemes.command import LearnEncodingsCommand as Command
 
 __all__ = ["Command"]

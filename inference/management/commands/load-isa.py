@@ -1,5 +1,5 @@
 """`manage.py load-isa`."""
 
-from inference.features.library.schemes.command import Command
+from inference.features.library.schemes.command import LoadIsaCommand as Command
 
 __all__ = ["Command"]

@@ -55,7 +55,7 @@ NOT_SEEN = re.compile(r"prfu?m .*|aut\w+( .*)?")
 WITH_STACK_POINTER = re.compile(r"(?:pac|aut)i[ab]sp")
 """Compute with the stack pointer, which addresses the records."""
 
-TRIES, WORDS = 5, 2000
+TRIES, WORDS = 20, 2000  # half of the tries show no read of memory by `stumaxl`
 
 
 def case_of(decoded: DecodedInstruction) -> Case | None:

@@ -86,11 +86,14 @@ def _read(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
                 )
                 labels = []
             is_continued = is_numbered and match["continued"] is not None
-        elif rows and (match := bytes_of.fullmatch(line)):
-            rows[-1].code += _bytes(match["bytes"])
-            rows[-1].text = rows[-1].text or (match.groupdict().get("text") or "")
-        else:
-            source = text_of.fullmatch(line)
+            continue
+        source = bytes_of.fullmatch(line) if rows else None
+        code_text = (source.groupdict().get("text") or "") if source else ""
+        if source and not (code_text and rows[-1].text):
+            rows[-1].code += _bytes(source["bytes"])
+            rows[-1].text = rows[-1].text or code_text
+        else:  # also the end of an instruction whose line was cut: the row has its own
+            source = source or text_of.fullmatch(line)
             text = _without_labels((source["text"] or "") if source else line, number, labels)
             depth = max(0, depth + bool(_DEFINITION.match(text)) - bool(_DEFINITION_END.match(text)))
             if depth:

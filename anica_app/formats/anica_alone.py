@@ -13,6 +13,7 @@ from typing import Any
 
 from anica_app.core.block_domain import generality_of
 from anica_app.core.search.interestingness import ABSOLUTE
+from anica_app.formats import DOCUMENT_KEYS
 from anica_app.formats.anica_abstract import NotTranslatable, abstract_document
 from anica_app.formats.anica_campaigns import predictor_named
 from anica_app.formats.anica_documents import PublishedDiscovery, predictors_in, without_docs
@@ -37,15 +38,11 @@ _SECTIONS = ("insn_feature_manager", "interestingness_metric", "discovery", "sam
 """Parts of an abstraction's configuration."""
 
 _BEGINNING = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*+[\[{]")
-_KEYS = re.compile(
-    rb'"(?:abs_insns|insn_feature_manager|interestingness_metric|abstraction_config(?:_path)?|'
-    rb'discovery_(?:batch_size|possible_block_lengths)|generalization_batch_size)"\s*+:'
-)
 
 
 def is_document(beginning: bytes) -> bool:
     """Whether a file that begins with these bytes is a document of AnICA."""
-    return bool(_BEGINNING.match(beginning) and _KEYS.search(beginning))
+    return bool(_BEGINNING.match(beginning) and DOCUMENT_KEYS.search(beginning))
 
 
 def read_documents(content: bytes, file_name: str) -> list[SpooledCampaign]:

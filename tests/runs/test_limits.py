@@ -94,7 +94,7 @@ def test_nobody_waits_while_a_file_is_read(visitor: Client, address: str, monkey
     """On SQLite whoever has begun to write is the only one who can."""
     seen: list[bool] = []
 
-    def slowly(file: BinaryIO, file_name: str) -> bytes:
+    def slowly(file: BinaryIO, file_name: str, *progress: object) -> bytes:
         seen.append(connection.in_atomic_block)
         return condense(file, file_name)
 

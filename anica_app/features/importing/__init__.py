@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from anica_app import formats
 from inference.formats.other_formats import ImporterEntry
 
 if TYPE_CHECKING:
@@ -20,4 +21,4 @@ def _files() -> Importer:
     return CampaignImporter()
 
 
-IMPORTERS = (ImporterEntry(re.compile(rb"\APK\x03\x04|\A(?:\xef\xbb\xbf)?\s*+[\[{]"), _files),)
+IMPORTERS = (ImporterEntry(re.compile(rb"\APK\x03\x04|" + formats.DOCUMENT_KEYS.pattern), _files),)

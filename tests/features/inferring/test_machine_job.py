@@ -30,9 +30,9 @@ class Spoiling(SimulatedHarness):
         super().__init__(replace(TRUTH, usage={**TRUTH.usage, "crash": ((1, 1),), "wobble": ((1, 1),)}))
         self.state_of = state_of
 
-    def _answers(self, items):
-        results = super()._answers(items)
-        return [self.spoiled(item, result) for item, result in zip(items, results, strict=True)]
+    async def _answers(self, batch):
+        results = await super()._answers(batch)
+        return [self.spoiled(item, result) for item, result in zip(batch.items, results, strict=True)]
 
     def spoiled(self, item, result):
         state = self.state_of(dict(item.terms))

@@ -74,6 +74,7 @@ def machine(request: HttpRequest, pk: int) -> HttpResponse:
         **state,
         "hindered": obstacle_to_measuring(machine_row),
         "has_blocks": "block" not in unsupported,
+        "has_profile": "know" not in unsupported,
         "has_chains": "latencies" not in unsupported,
         "unsupported": _by_reason(unsupported),
         "facts": _facts(row),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inference.isa.blocks import BlockError, read
+from inference.isa.x86.assembly.reading import read_program
 
 NASM = """\
      1                                  %macro step 1
@@ -164,3 +165,14 @@ r::dot:
     assert [piece.block.kind for piece in pieces] == ["straight", "loop"]
     assert str(pieces[0].lines[0].source).startswith("/home/u/r/src/lib.rs:2: pub fn dot")
     assert str(pieces[1].lines[0].source) == "/rustc/abc/library/core/src/iter/range.rs:753"
+
+
+def test_a_line_without_its_address_does_not_continue_a_whole_instruction() -> None:
+    program = read_program(
+        "  00010\t48 01 d8\t add rax, rbx\n"
+        "  00013\t48 01 d8\t add rax, rbx\n"
+        " 86\t vmovss xmm1, [rsi+rax*4]\n"
+        "  0001b\t48 01 d8\t add rax, rbx\n"
+    )
+    assert [instruction.line for instruction in program.instructions] == [1, 2, 4]
+    assert [line.line for line in program.dropped] == [3]

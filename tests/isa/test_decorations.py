@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 import pytest
@@ -14,6 +15,8 @@ from tests.drawn import examples
 from tests.isa.decorations import CODE, DAMAGES, applied, decorated, of_form
 from tests.isa.printed_listings import FORMS, Line, loops
 from tests.isa.printed_native_listings import NATIVE_FORMS
+
+ONLY_BYTES = re.compile(r"[\s0-9a-f]+")
 
 
 @pytest.mark.parametrize("name", NATIVE_FORMS)
@@ -56,5 +59,12 @@ def test_a_damaged_line_is_in_a_block_or_told(name: str, lines: list[Line], rng:
     there = {damaged[instruction.line - 1].number for instruction in program.instructions} | {
         damaged[number - 1].number for number in told
     }
-    silent = [line.text for line in damaged if line.number is not None and line.number not in there]
-    assert not [text for text in silent if CODE.search(text)]
+    silent = [line for line in damaged if line.number is not None and line.number not in there]
+    read_codes = {lines[number].code for number in there if number is not None}
+    assert not [
+        line.text
+        for line in silent
+        if CODE.search(line.text)
+        # The last bytes of an instruction complete an equal one that lost its own.
+        and not (ONLY_BYTES.fullmatch(line.text) and lines[line.number].code in read_codes)
+    ]

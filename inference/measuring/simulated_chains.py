@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import zlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -35,14 +35,14 @@ _MAX_VALUE_CYCLES = 30
 """Largest additional cycles of an instruction with slow values."""
 
 
-def sampled_latencies(seed: int = 0, quick: Collection[ChainLink] = ()) -> Latency:
-    """Random latencies from 1 to 12 cycles; `quick` links, by default x86-64's connectors, take one.
+def sampled_latencies(seed: int = 0, isa: str = DEFAULT) -> Latency:
+    """Random latencies of an instruction set from 1 to 12 cycles; its connectors take one.
 
     Where values matter, slow ones take up to 30 cycles more than quick ones. With some immediates
     instructions take longer, too. The same seed gives the same latencies.
     """
-    maker = chain_maker(DEFAULT)
-    single = frozenset(quick or maker.connectors())
+    maker = chain_maker(isa)
+    single = frozenset(maker.connectors())
 
     def latency_of(link: ChainLink) -> float | None:
         if link.values == QUICK:  # what takes no values is quick

@@ -10,7 +10,7 @@ import pytest
 
 from inference.agent.frame import function
 from inference.core.latency import LatencyProblem, infer_latencies
-from inference.isa.aarch64 import by_text
+from inference.isa.aarch64 import NAME, by_text
 from inference.isa.aarch64.chains import chains_of_pairs, connectors, frame, links_of
 from inference.isa.chains import ChainLink, PairChains
 from inference.measuring.simulated_chains import SimulatedLatencies, sampled_latencies
@@ -121,7 +121,7 @@ def test_latencies_of_simulated_processors_are_found_again(seed: int) -> None:
     dice = random.Random(seed)
     pairs = dice.sample(every_pair(), 400)
     ways = chains_of_pairs(connectors())
-    truth = sampled_latencies(seed, connectors())
+    truth = sampled_latencies(seed, NAME)
     problem = LatencyProblem(pairs, ways)
     exact = infer_latencies(problem, SimulatedLatencies(truth))
     classes = {pair.link: pair.classes for pair in pairs}

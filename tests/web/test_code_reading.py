@@ -95,21 +95,21 @@ def spying(connection: socket.socket, seconds: float) -> None:
     answer_with(_spies, connection, seconds)
 
 
-def _never_ends(text: str, most: int, isa: str) -> blocks.BlocksOfText:
+def _never_ends(text: str, most: int, isa: str, usual: str) -> blocks.BlocksOfText:
     while True:
         time.sleep(1)
 
 
-def _takes_memory(text: str, most: int, isa: str) -> blocks.BlocksOfText:
+def _takes_memory(text: str, most: int, isa: str, usual: str) -> blocks.BlocksOfText:
     raise BlockError(str(len(bytes(2 * MEMORY_BYTES))))
 
 
-def _crashes(text: str, most: int, isa: str) -> blocks.BlocksOfText:
+def _crashes(text: str, most: int, isa: str, usual: str) -> blocks.BlocksOfText:
     os.kill(os.getpid(), signal.SIGSEGV)
     raise AssertionError
 
 
-def _spies(text: str, most: int, isa: str) -> blocks.BlocksOfText:
+def _spies(text: str, most: int, isa: str, usual: str) -> blocks.BlocksOfText:
     """What it can do with the machine, as the message of an error."""
     attempts = []
     for name, attempt in (

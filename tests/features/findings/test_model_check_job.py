@@ -113,12 +113,13 @@ def test_without_a_reference_mixes_are_held_against_what_any_mapping_allows(mach
 class Fussy(SimulatedHarness):
     """A processor on which the order matters: every other item takes 0.1 cycles more per instruction."""
 
-    def _answers(self, items):
+    async def _answers(self, batch):
+        answers = await super()._answers(batch)
         return [
             dataclasses.replace(answer, cycles=answer.cycles + 0.1 * item.instructions)
             if item.instructions > 1 and int(item.id, 16) % 2
             else answer
-            for item, answer in zip(items, super()._answers(items), strict=True)
+            for item, answer in zip(batch.items, answers, strict=True)
         ]
 
 

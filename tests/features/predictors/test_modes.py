@@ -214,8 +214,7 @@ def test_the_shell_asks_in_the_mode_that_it_is_told(machine: Machine) -> None:
 
 
 def _mode_of_question(names: list[str], mode: str) -> str:
-    question, _ = command._question({"predictor": names, "cpu": "", "mode": mode, "isa": "x86-64"})
-    return question.mode
+    return command._question({"predictor": names, "cpu": "", "mode": mode, "isa": "x86-64"}).mode
 
 
 def test_every_command_that_names_predictors_takes_a_mode() -> None:

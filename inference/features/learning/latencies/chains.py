@@ -65,7 +65,7 @@ def _simulated(machine: Machine) -> ChainMeasurer:
     facts = machine.facts
     seed = int(facts.get("seed", 0))
     return SimulatedLatencies(
-        sampled_latencies(seed, chain_maker(machine.isa.name).connectors()),
+        sampled_latencies(seed, machine.isa.name),
         noise=facts.get("noise", 0.0),
         outliers=facts.get("outlier_share", 0.0),
         seed=seed,

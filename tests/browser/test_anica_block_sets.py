@@ -58,7 +58,9 @@ def test_a_file_with_a_broken_row_comes_in_as_its_user_decides(page: Page, block
         )
     problem = page.get_by_role("region", name="Problems").locator("tbody tr")
     expect(problem).to_contain_text(re.compile("3.*Haswell.*'fast' is not a number"))
-    expect(page.get_by_label("The numbers of Haswell are")).to_contain_text("as detected: cycles of a hundred")
+    expect(page.get_by_label("The numbers of Haswell are")).to_contain_text(
+        "as detected: cycles of a hundred"
+    )
     expect(page.get_by_role("region", name="First rows")).to_contain_text("sub rax, rbx")
     page.get_by_label("The numbers of Haswell are").select_option("cycles")
     page.get_by_role("button", name="Update the preview").click()

@@ -79,14 +79,10 @@ def program_of(
         works = [work_of_instruction(instruction, model, mapping) for instruction in block]
     load_ports = ports_of_loads(mapping) or 0
     described, jump_masks = _described_masks(block, works, simulated_ports)
-    waits = _Waits(
-        DependenceGraph(block, model, copies),
-        block,
-        model,
-        [not row for row in described],
-        [_computes_loaded(work, load_ports) for work in works],
-        edges_of,
-    )
+    computes_loaded = [_computes_loaded(work, load_ports) for work in works]
+    is_portless = [not row for row in described]
+    graph = DependenceGraph(block, model, copies)
+    waits = _Waits(graph, block, model, is_portless, computes_loaded, edges_of)
     uops: list[SimulatedUop] = []
     results: list[list[int]] = []  # of each instruction, the places of µops that make its results
     loading: dict[int, range] = {}  # of an instruction that loads and computes, those of its loads

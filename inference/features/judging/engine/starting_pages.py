@@ -320,7 +320,10 @@ def _initial_choice(subject: Subject, sources: Sequence[str], against: str) -> J
         if isinstance(subject, BasicBlockSet):
             local = Machine.objects.filter(local=True).first()
             return ticked | {
-                "predictors": [*(_core_models(local) if local else ()), *(o.text for o in offers().tools)],
+                "predictors": [
+                    *(_core_models(local) if local else ()),
+                    *(offer.text for offer in offers().tools),
+                ],
                 "processor": "" if local is None else processor_of_machine(local),
             }
         return {**ticked, "mappings": [value for value, _ in stored["mappings"]][:_PRESELECTED]}

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from tests.isa.printed_native_listings import Printed
 
 SEED = 58
-DRAWN = 20  # listings of each kind
+LISTINGS_PER_KIND = 20  # listings of each kind
 LINES = 100_000  # that are decorated, and that are damaged
 _MAX_PIECES = 99
-_SHOWN = 10  # examples that a result names
+_MAX_EXAMPLES = 10  # examples that a result names
 _OWN_LENGTHS = frozenset({"intel", "att", "compiler", "perf --stdio2", "jitdisasm", "benchmarkdotnet"})
 """Forms without addresses and bytes: the length of jumps and displacements is the assembler's."""
 
 
-def kinds(drawn: int = DRAWN) -> Iterator[Result]:
+def kinds(count: int = LISTINGS_PER_KIND) -> Iterator[Result]:
     """How many listings are read to their bytes and loops, with nothing dropped."""
     from tests.isa.decorations import drawn_loop, of_form
     from tests.isa.printed_listings import FORMS
@@ -38,7 +38,7 @@ def kinds(drawn: int = DRAWN) -> Iterator[Result]:
     rng, total, right = Random(SEED), 0, 0
     wrong: Counter[str] = Counter()
     for name in (*FORMS, *NATIVE_FORMS):
-        for _ in range(drawn):
+        for _ in range(count):
             lines = drawn_loop(rng)
             text = _joined(of_form(name, lines))
             same = _codes(text) == _codes(_joined(of_form("objdump", lines)))
@@ -52,7 +52,7 @@ def kinds(drawn: int = DRAWN) -> Iterator[Result]:
     yield Result("kinds", right, "listings", total, more)
 
 
-def decorated_lines(lines_wanted: int = LINES) -> Iterator[Result]:
+def decorated_lines(line_count: int = LINES) -> Iterator[Result]:
     """Lines of decorated listings whose blocks are others, and those that are dropped or refused."""
     from tests.isa.decorations import decorated, drawn_loop, of_form
     from tests.isa.printed_listings import FORMS
@@ -60,20 +60,20 @@ def decorated_lines(lines_wanted: int = LINES) -> Iterator[Result]:
 
     rng, total = Random(SEED), 0
     other: Counter[str] = Counter()
-    told: Counter[str] = Counter()
-    while total < lines_wanted:
+    unread: Counter[str] = Counter()
+    while total < line_count:
         for name in (*FORMS, *NATIVE_FORMS):
             lines = drawn_loop(rng)
             text = decorated(name, lines, rng)
             total += len(text.splitlines())
             codes = _codes(text)
-            told[name] += codes is None
+            unread[name] += codes is None
             other[name] += codes is not None and codes != _codes(_joined(of_form(name, lines)))
-    more = {"lines": total, "dropped_or_refused": dict(+told), "other_code": dict(+other)}
+    more = {"lines": total, "dropped_or_refused": dict(+unread), "other_code": dict(+other)}
     yield Result("decorated", other.total(), "listings of other code", 0, more)
 
 
-def lost_lines(lines_wanted: int = LINES) -> Iterator[Result]:
+def lost_lines(line_count: int = LINES) -> Iterator[Result]:
     """Damaged lines that are in no block, and that neither an error nor a notice names."""
     from tests.isa.decorations import CODE, DAMAGES, applied, drawn_loop, of_form
     from tests.isa.printed_listings import FORMS
@@ -82,12 +82,12 @@ def lost_lines(lines_wanted: int = LINES) -> Iterator[Result]:
     rng, total = Random(SEED), 0
     lost: list[str] = []
     outcomes: Counter[str] = Counter()
-    while total < lines_wanted:
+    while total < line_count:
         for name in (*FORMS, *NATIVE_FORMS):
             damage = rng.choice(sorted(DAMAGES))
             printed = applied(of_form(name, drawn_loop(rng)), DAMAGES[damage], rng)
             total += len(printed)
-            numbers = _numbers_told(printed)
+            numbers = _numbers_accounted_for(printed)
             outcomes["refused" if numbers is None else "read"] += 1
             missing = () if numbers is None else (line for line in printed if line.number not in numbers)
             lost += (
@@ -95,12 +95,12 @@ def lost_lines(lines_wanted: int = LINES) -> Iterator[Result]:
                 for line in missing
                 if line.number is not None and re.search(CODE, line.text)
             )
-    more = {"lines": total, "outcomes": dict(outcomes), "examples": lost[:_SHOWN]}
+    more = {"lines": total, "outcomes": dict(outcomes), "examples": lost[:_MAX_EXAMPLES]}
     yield Result("lost", len(lost), "lines", 0, more)
 
 
-def _numbers_told(printed: Sequence[Printed]) -> set[int | None] | None:
-    """The numbers of the instructions that are read, or told as not read; None where the text is refused."""
+def _numbers_accounted_for(printed: Sequence[Printed]) -> set[int | None] | None:
+    """The numbers of instructions that are read, or reported as not read; None for a refused text."""
     from inference.isa.blocks import BlockError
     from inference.isa.x86.assembly.reading import read_program
 
@@ -110,9 +110,9 @@ def _numbers_told(printed: Sequence[Printed]) -> set[int | None] | None:
         return None
     if not program.instructions:
         return None
-    told = {line.line for line in program.dropped} | set(program.remarks)
-    told |= {instruction.line for instruction in program.instructions}
-    return {printed[number - 1].number for number in told}
+    accounted = {line.line for line in program.dropped} | set(program.remarks)
+    accounted |= {instruction.line for instruction in program.instructions}
+    return {printed[number - 1].number for number in accounted}
 
 
 def _joined(printed: Sequence[Printed]) -> str:

@@ -66,8 +66,8 @@ def _loops_of(packages: Sequence[str]) -> tuple[list[bytes], dict[str, object]]:
             program = read_program(content)
             search = Search()
             for functions in _portions(program):
-                found = loops_in(program, functions, search, block_reader(program.isa))
-                loops |= dict.fromkeys(loop.code for loop in found)
+                loops_of_portion = loops_in(program, functions, search, block_reader(program.isa))
+                loops |= dict.fromkeys(loop.code for loop in loops_of_portion)
             counts[name] += search.code // 4
     return list(loops), {"instructions": dict(counts)}
 
@@ -153,11 +153,11 @@ def _difference(first: str, second: str, loops: Sequence[bytes], columns: dict[s
     answered = total = 0
     differing: Counter[str | None] = Counter()
     having: Counter[str | None] = Counter()
-    for code, one, other in zip(loops, columns[first], columns[second], strict=True):
-        if not (one.cycles and other.cycles):
+    for code, answer, other in zip(loops, columns[first], columns[second], strict=True):
+        if not (answer.cycles and other.cycles):
             continue
         answered += 1
-        differs = abs(one.cycles - other.cycles) > _MIN_DIFFERENCE * (one.cycles + other.cycles) / 2
+        differs = abs(answer.cycles - other.cycles) > _MIN_DIFFERENCE * (answer.cycles + other.cycles) / 2
         total += differs
         schemes = {*schemes_of_bytes(code, AARCH64)}
         having.update(schemes)

@@ -26,7 +26,7 @@ from benchmarks._published_data import block_rows, published
 from benchmarks._reader_cold import milliseconds
 from benchmarks._reader_corpus import LEVELS, compiled, files
 from benchmarks._reader_differences import Comparison, compared
-from benchmarks._reader_kinds import DRAWN, LINES, decorated_lines, kinds, lost_lines
+from benchmarks._reader_kinds import LINES, LISTINGS_PER_KIND, decorated_lines, kinds, lost_lines
 from benchmarks._reader_libraries import (
     DISASSEMBLERS,
     SEED,
@@ -67,7 +67,7 @@ def run(quick: bool) -> Iterator[Result]:
         "cold-1000": lambda: _cold(3 if quick else PROCESSES),
         "printer": lambda: _printer(codes),
         "compilers": lambda: _compilers(quick),
-        "kinds": lambda: kinds(2 if quick else DRAWN),
+        "kinds": lambda: kinds(2 if quick else LISTINGS_PER_KIND),
         "decorated": lambda: decorated_lines(LINES // less),
         "lost": lambda: lost_lines(LINES // less),
     }

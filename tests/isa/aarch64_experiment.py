@@ -18,7 +18,8 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
-from tests.isa.aarch64_program import BASE, HEADERS, QEMU, elf_headers, machine_code
+from tests.isa.aarch64_program import MACHINE, QEMU, machine_code
+from tests.isa.emulated_program import BASE, HEADERS, elf_headers
 
 GENERAL, VECTORS = 31, 32
 _FLAGS, _VECTOR, _MEMORY = 8 * GENERAL, 256, 768
@@ -265,7 +266,7 @@ def _run(
     )
     code = entry + b"".join(programs) + leave
     content = code.ljust(data - start, b"\0") + records.tobytes()
-    path.write_bytes(elf_headers(len(content), len(content)) + content)
+    path.write_bytes(elf_headers(MACHINE, len(content), len(content)) + content)
     path.chmod(0o755)
     assert QEMU is not None
     done = subprocess.run([QEMU, "-cpu", "max", path], capture_output=True, timeout=300, check=False)

@@ -5,8 +5,9 @@
 | `target` | the interface: frame, clock, known answers, instruction cache |
 | `x86_64` | x86-64 |
 | `aarch64` | AArch64, the 64-bit state of Armv8-A |
+| `riscv64` | RISC-V of 64 bits |
 
-`words` has the instruction encodings that `aarch64` is written in.
+`words` and `riscv_words` have the instruction encodings that the last two are written in.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from __future__ import annotations
 import platform
 
 from inference.agent.protocol import Frame
-from inference.agent.targets import aarch64, x86_64
+from inference.agent.targets import aarch64, riscv64, x86_64
 from inference.agent.targets.target import CHAIN_LENGTH, FrameError, Target
 
 __all__ = ["CHAIN_LENGTH", "TARGETS", "FrameError", "Target", "native", "target_for", "target_of"]
 
-TARGETS: tuple[Target, ...] = (x86_64, aarch64)
+TARGETS: tuple[Target, ...] = (x86_64, aarch64, riscv64)
 _MACHINE = platform.machine()  # asked here: confined processes make no more system calls than they must
 
 

@@ -15,10 +15,27 @@ from typing import Any
 
 from inference.agent import arm
 from inference.agent.checks import COPIES, ReferenceBlock, item
+from inference.agent.emulation import emulator
 from inference.agent.protocol import Frame
 from inference.agent.reading import Json
 from inference.agent.targets import words
-from inference.agent.targets.target import CHAIN_LENGTH, FrameError
+from inference.agent.targets.target import CHAIN_LENGTH, ONLY_LOOP_BODIES, FrameError
+
+__all__ = [
+    "ADDITIONS",
+    "CHAIN",
+    "HAS_CPUID",
+    "ISA",
+    "MACHINES",
+    "SYNCHRONISE",
+    "TIMES_BLOCKS",
+    "checks",
+    "description",
+    "documented",
+    "emulator",
+    "frame",
+    "function",
+]
 
 ISA = "AArch64"
 MACHINES = ("aarch64", "arm64")
@@ -165,18 +182,9 @@ def checks(*, avx: bool = False) -> tuple[ReferenceBlock, ...]:
     return (ADDITIONS, MULTIPLICATIONS, LOADS, VECTORS)
 
 
-def emulator(machine: str, processor: Mapping[str, str]) -> str:
-    return arm.emulator(machine, processor)
-
-
 def description(processor: Mapping[str, str], emulated: str) -> Json:
     """Name and numbers; what is timed of x86-64 alone is denied, and no flag tells of a hypervisor."""
-    kinds = (
-        *("blocks", "offsets", "wide_blocks", "x87_blocks"),
-        *("clear_masks", "latency_bound", "leads_back"),
-    )
-    denied = {**dict.fromkeys(kinds, False), "virtual": None}
-    return {**arm.description(processor, emulated), "emulated": emulated, **denied}
+    return {**arm.description(processor, emulated), "emulated": emulated, **ONLY_LOOP_BODIES}
 
 
 _A72 = {"additions": 1 / 2, "multiplications": 1.0, "loads": 1.0, "vector multiplications": 1.0}

@@ -13,6 +13,14 @@ CHAIN_LENGTH = 100
 """Dependent additions in the chain that serves as the clock."""
 
 
+_BLOCK_FACTS = (
+    *("blocks", "offsets", "wide_blocks", "x87_blocks"),
+    *("clear_masks", "latency_bound", "leads_back"),
+)
+ONLY_LOOP_BODIES: Mapping[str, Any] = {**dict.fromkeys(_BLOCK_FACTS, False), "virtual": None}
+"""Facts of computers whose agents time no blocks, and whose processors do not say that they are virtual."""
+
+
 class FrameError(ValueError):
     """A frame that cannot be built: an unknown register, or an instruction set of another processor."""
 

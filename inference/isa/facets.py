@@ -224,6 +224,10 @@ class LlvmSide(Protocol):
         """The beginning of a comment behind an instruction."""
 
     @property
+    def marker(self) -> tuple[bytes, str]:
+        """An instruction that no scheme has, and a part of its text in llvm-mc's disassembly."""
+
+    @property
     def prefixes(self) -> Collection[str]:
         """Words that disassemblers print on a line before the instruction that they belong to."""
 

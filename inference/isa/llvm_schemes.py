@@ -8,7 +8,7 @@ from functools import cache, cached_property
 
 from inference.isa import llvm_mc
 from inference.isa.facets import LlvmSide
-from inference.isa.llvm_mc import LlvmInstruction
+from inference.isa.llvm_mc import LlvmInstruction, LlvmNames
 from inference.isa.scheme import Scheme
 from inference.isa.targets import code_target, target_of
 
@@ -30,9 +30,15 @@ def llvm_opcodes(isa: str, texts: Sequence[str]) -> tuple[dict[str, str], str]:
     """
     tools = llvm_side(isa)
     codes = tools.instances(texts)
-    names = llvm_mc.instructions_of(list(codes.values()), tools.triple, tools.cpu, tools.features)
+    names = _named(tools, list(codes.values()))
     pairs = zip(codes, names.instructions, strict=True)
     return {text: parsed.opcode for text, parsed in pairs if parsed is not None}, names.tool_version
+
+
+def has_llvm_instances(isa: str) -> bool:
+    """Whether instances of schemes can be named: `llvm_instructions` knows the names of registers."""
+    tools = code_target(isa).tools
+    return tools is not None and bool(tools.register_probes())
 
 
 def llvm_instructions(isa: str, texts: Sequence[str]) -> tuple[dict[str, str], str]:
@@ -45,9 +51,7 @@ def llvm_instructions(isa: str, texts: Sequence[str]) -> tuple[dict[str, str], s
     """
     tools = llvm_side(isa)
     codes, probes = tools.instances(texts), tools.register_probes()
-    result = llvm_mc.instructions_of(
-        [*codes.values(), *probes.values()], tools.triple, tools.cpu, tools.features
-    )
+    result = _named(tools, [*codes.values(), *probes.values()])
     instances, probed = result.instructions[: len(codes)], result.instructions[len(codes) :]
     names = {
         parsed.operands[0][1]: name for name, parsed in zip(probes, probed, strict=True) if parsed is not None
@@ -55,6 +59,10 @@ def llvm_instructions(isa: str, texts: Sequence[str]) -> tuple[dict[str, str], s
     names |= {name: name for name in names.values()} | dict.fromkeys(("0", ""), _NO_REGISTER)
     lines = {text: _line(parsed, names) for text, parsed in zip(codes, instances, strict=True)}
     return {text: line for text, line in lines.items() if line is not None}, result.tool_version
+
+
+def _named(tools: LlvmSide, codes: Sequence[bytes]) -> LlvmNames:
+    return llvm_mc.instructions_of(codes, tools.triple, tools.cpu, tools.features, marker=tools.marker)
 
 
 def _line(instruction: LlvmInstruction | None, names: Mapping[str, str]) -> str | None:
@@ -163,7 +171,7 @@ class LlvmSchemes:
 def llvm_schemes(isa: str) -> LlvmSchemes:
     """The schemes of an instruction set by opcode; takes seconds. Raises `AssemblerError` without llvm-mc."""
     schemes = {scheme.text: scheme for scheme in target_of(isa).schemes.schemes()}
-    namer = llvm_instructions if llvm_side(isa).register_probes() else llvm_opcodes
+    namer = llvm_instructions if has_llvm_instances(isa) else llvm_opcodes
     lines, tool_version = namer(isa, list(schemes))
     llvm_schemes_of_set = [LlvmScheme(schemes[text], tuple(line.split())) for text, line in lines.items()]
     return LlvmSchemes(llvm_schemes_of_set, tool_version)

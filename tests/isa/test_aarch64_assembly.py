@@ -6,15 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.isa.aarch64 import assembly, blocks
+from inference.isa.aarch64 import blocks
+from inference.isa.aarch64.assembly import SYNTAX
 from inference.isa.aarch64.printing import text_of
 from inference.isa.aarch64.statements import read_instruction
+from inference.isa.words.assembly import program_of_lines
 from inference.isa.code.block import MAX_BYTES, Block, BlockError
 from inference.isa.code.pieces import AssemblyProgram, pieces_of
 
 
 def program(text: str) -> AssemblyProgram:
-    return assembly.program_of_lines(text.splitlines(), 1)
+    return program_of_lines(text.splitlines(), 1, SYNTAX)
 
 
 def only_block(text: str) -> Block:
@@ -222,7 +224,7 @@ def test_words_are_code_and_unreachable_data_is_none():
     assert [line.line for line in read.dropped] == [3]
     with pytest.raises(BlockError, match=r"line 2.*puts bytes into the code"):
         program("nop\n.hword 1\nnop")
-    with pytest.raises(BlockError, match=r"line 2.*0xffffffff is no instruction"):
+    with pytest.raises(BlockError, match=r"line 2.*no instructions.*ffffffff"):
         program("nop\n.inst 0xffffffff")
 
 

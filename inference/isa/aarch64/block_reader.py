@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from inference.isa.aarch64.assembly import program_of_lines
+from inference.isa.aarch64.assembly import SYNTAX
 from inference.isa.aarch64.blocks import (
     ASSEMBLY,
     GENERAL,
@@ -25,6 +25,7 @@ from inference.isa.aarch64.blocks import (
 from inference.isa.aarch64.listings import listed_program
 from inference.isa.code.assembly_reader import AssemblyState
 from inference.isa.code.pieces import AssemblyProgram
+from inference.isa.words.assembly import program_of_lines
 
 __all__ = [
     "ASSEMBLY",
@@ -53,6 +54,6 @@ def paragraph_reader(is_foreign: Callable[[str], bool]) -> Callable[[list[str], 
 
     def program_of(lines: list[str], first: int) -> AssemblyProgram:
         listed = listed_program(list(enumerate(lines, start=first)), is_foreign)
-        return listed or program_of_lines(lines, first, state=state)
+        return listed or program_of_lines(lines, first, SYNTAX, state=state)
 
     return program_of

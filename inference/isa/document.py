@@ -151,7 +151,12 @@ def _encoding(row: _Fields) -> WordEncoding | None:
         return None
     try:
         fields = tuple(map(field_of_text, texts))
-        return WordEncoding(word_of_text(match), word_of_text(mask), fields, cast(Flow, flow))
+        encoding = WordEncoding(
+            word_of_text(match), word_of_text(mask), fields, cast(Flow, flow), 4 * len(match)
+        )
+        if len(match) != len(mask):
+            raise ValueError(f"match and mask must have equally many digits, unlike {match} and {mask}")
+        return encoding
     except ValueError as error:
         raise InstructionSetError(f"{row.where}: {error}") from None
 

@@ -11,6 +11,7 @@ from random import Random
 import pytest
 
 from inference.core.core_model.stored_values import last_write
+from inference.isa.aarch64 import STACK_POINTER
 from inference.isa.aarch64.accesses import (
     accesses_of,
     fused_places,
@@ -31,7 +32,6 @@ from inference.isa.dependences import OperandAccess, Reduction
 from inference.isa.machine_bodies import LoopSize
 from inference.isa.words.accesses import (
     GENERAL,
-    STACK_POINTER,
     DecodedInstruction,
     InMemory,
     OperandValue,

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
+from inference.isa.aarch64 import STACK_POINTER
 from inference.isa.aarch64.addresses import addresses_of
 from inference.isa.aarch64.assembling import Assembler
 from inference.isa.aarch64.decoding import decode, decoded
@@ -24,7 +25,6 @@ from inference.isa.words.accesses import (
     ADDRESS,
     GENERAL,
     INDEX,
-    STACK_POINTER,
     VECTOR,
     DecodedInstruction,
     RegisterPart,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from inference.isa.aarch64 import STACK_POINTER
 from inference.isa.addresses import (
     ALL_BITS,
     ZERO,
@@ -25,7 +26,6 @@ from inference.isa.addresses import (
 from inference.isa.words.accesses import (
     FLAGS,
     GENERAL,
-    STACK_POINTER,
     VECTOR,
     DecodedInstruction,
     InMemory,

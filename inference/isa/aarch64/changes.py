@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from inference.isa.aarch64 import STACK_POINTER
 from inference.isa.aarch64.decoding import WORD_BYTES, decoded, table
 from inference.isa.aarch64.sampling.slots import BASES, PLAIN_BASES
 from inference.isa.block_changes import (
@@ -18,9 +19,9 @@ from inference.isa.code.block import BlockError
 from inference.isa.dependences import InstructionAccesses, MemoryPlace
 from inference.isa.words.accesses import (
     GENERAL,
-    STACK_POINTER,
     VECTOR,
     ZERO,
+    ZERO_NUMBER,
     DecodedInstruction,
     OperandValue,
     RegisterPart,
@@ -166,7 +167,7 @@ class AArch64ChangedBlock(CuttableBlock):
                     return None
                 operands[place] = value._replace(number=free)
             elif isinstance(value, RegisterPart):
-                operands[place] = value._replace(bank=ZERO, number=STACK_POINTER)
+                operands[place] = value._replace(bank=ZERO, number=ZERO_NUMBER)
         return table().by_text[step.form.text].word(operands)
 
     def _free_vectors(self, span: int) -> int | None:

@@ -21,7 +21,7 @@ from itertools import pairwise
 
 from inference.isa.aarch64.decoding import decoded
 from inference.isa.code.block import Block
-from inference.isa.front_end import Aspect, FetchedInstruction, FrontEndCode, TimedCode
+from inference.isa.front_end import Aspect, FetchedInstruction, FrontEndCode, TimedCode, order_codes
 from inference.isa.words.accesses import DecodedInstruction, RegisterPart
 
 COUNTER = "x28"
@@ -79,6 +79,7 @@ def front_end_codes(*, offsets: bool) -> tuple[FrontEndCode, ...]:
         *_jump_codes(),
         *(_offset_codes() if offsets else ()),
         *_pair_codes(),
+        *_order_codes(),
     )
 
 
@@ -129,6 +130,18 @@ def _pair_codes() -> Iterator[FrontEndCode]:
 def _pair(aspect: Aspect, name: str, first: int, second: int) -> Iterator[FrontEndCode]:
     for adjacent, words in ((1, (first, second, _BETWEEN)), (0, (first, _BETWEEN, second))):
         yield FrontEndCode(aspect, name, adjacent, _timed([*words, *[_NOP] * _FUSION_NOPS], loop=True))
+
+
+_RESULTS = range(1, 5)  # registers; what uses them writes the four behind them
+_SLOW = {"multiplication": 0x9B007C00, "load": 0xF9400000, "FP multiplication": 0x1E600800}
+"""Instructions of more than one cycle: mul x0, x0, x0; ldr x0, [x0]; fmul d0, d0, d0."""
+
+
+def _order_codes() -> Iterator[FrontEndCode]:
+    for name, word in _SLOW.items():
+        first = [word | result for result in _RESULTS]
+        uses = [word | result << 5 | result + len(_RESULTS) for result in _RESULTS]
+        yield from order_codes(name, *([_timed([word]).code for word in words] for words in (first, uses)))
 
 
 def fetched_instructions(code: bytes) -> list[FetchedInstruction]:

@@ -99,6 +99,7 @@ class Scheme:
         width: Bits of the widest explicit operand.
         exclusion: Why it is not in the default inference set, "" where it is.
         starter: Whether it is in the small set for a first inference.
+        mode: What must be set before it, `e32,m1` of RISC-V's vectors; "" where nothing must.
     """
 
     text: str
@@ -111,6 +112,7 @@ class Scheme:
     width: int
     exclusion: str
     starter: bool
+    mode: str = ""
 
 
 TIMED_BY_VALUES = frozenset({"divide", "square-root"})

@@ -13,8 +13,8 @@ from inference.isa.aarch64 import instruction_set
 from inference.isa.aarch64.assembling import Assembler
 from inference.isa.blocks import DETECTED, BlockError, block_of_hex, read, read_blocks
 from inference.isa.llvm_mc import program
-from inference.isa.targets import AARCH64
-from inference.isa.targets.aarch64_recognition import foreign_line_test, looks_like_aarch64
+from inference.isa.targets import AARCH64, DEFAULT
+from inference.isa.targets.recognition import foreign_line_test, isa_of_text
 from inference.isa.x86.att import gnu_lines
 
 LOOP_OF_GCC = """\
@@ -58,7 +58,7 @@ LISTING_OF_OBJDUMP = """\
     ],
 )
 def test_assembly_of_aarch64_is_recognised(text: str) -> None:
-    assert looks_like_aarch64(text)
+    assert isa_of_text(text) == AARCH64
     assert {block.isa for block in read_blocks(text, 5, DETECTED)} == {AARCH64}
     with pytest.raises(BlockError, match="this is assembly of AArch64, and code of x86-64 is expected"):
         read_blocks(text, 5)
@@ -90,7 +90,7 @@ def test_assembly_of_aarch64_is_recognised(text: str) -> None:
     ],
 )
 def test_what_could_be_of_x86_64_or_nothing_is_not(text: str) -> None:
-    assert not looks_like_aarch64(text)
+    assert isa_of_text(text) == DEFAULT
 
 
 @pytest.mark.skipif(program() is None, reason="llvm-mc is not installed")
@@ -98,7 +98,7 @@ def test_one_instance_of_each_scheme_is_recognised_by_itself() -> None:
     assembler = Assembler()
     texts = [scheme.text for scheme in instruction_set().schemes if not scheme.exclusion]
     lines = [assembler.unroll_in_order([text], instructions=1).lines[0] for text in texts]
-    assert [line for line in lines if not looks_like_aarch64(line)] == ["nop"]
+    assert [line for line in lines if isa_of_text(line) != AARCH64] == ["nop"]
 
 
 @pytest.mark.parametrize(
@@ -122,19 +122,19 @@ def test_other_lines_are_none_of_x86_64(line: str) -> None:
     "text", ["loop: cbnz w3, loop", "b.ne .L3", "12.50 │ 400588: ↑ b.ne 400588 <main>  // b.any"]
 )
 def test_jumps_alone_are_recognised(text: str) -> None:
-    assert looks_like_aarch64(text)
+    assert isa_of_text(text) == AARCH64
     with pytest.raises(BlockError, match="no instruction but jumps"):
         read_blocks(text, 5, DETECTED)
 
 
 @given(st.text(alphabet="addlrxw0123,[]#-: .\n\teaxvsb{}", max_size=200))
 def test_no_text_makes_it_fail(text: str) -> None:
-    looks_like_aarch64(text)
+    isa_of_text(text)
 
 
 @given(st.sampled_from(["x0,", "[", "a ", "0 ", "1.1 ", ".", "add ", "{v0"]), st.integers(1, 4000))
 def test_long_lines_are_no_burden(part: str, times: int) -> None:
-    looks_like_aarch64(part * times)
+    isa_of_text(part * times)
 
 
 @pytest.mark.shared
@@ -151,4 +151,4 @@ def test_no_block_of_bhive_is_taken_for_it_in_any_syntax_with_any_comment() -> N
         att = "\n".join(gnu_lines(bytes.fromhex(code)))
         bare = "\n".join(line.partition(" ")[0] for line in intel.splitlines())
         for text in (intel, att, bare, intel.replace("\n", " # ldr x0, [x1]\n")):
-            assert not looks_like_aarch64(text), text
+            assert isa_of_text(text) == DEFAULT, text

@@ -73,6 +73,8 @@ class Aspect(StrEnum):
     """A register move and an operation that updates the copy, likewise."""
     PRESERVED_FLAGS = "kept flags"
     """Shifts by 0, which leave the flags unchanged, and readers of the flags: number of shifts."""
+    ORDER = "order"
+    """Results and their uses: 1 each use right behind its result, 0 all uses behind all results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,19 @@ class FrontEndCode:
     name: str
     value: int
     code: TimedCode
+
+
+def order_codes(name: str, producers: Sequence[bytes], consumers: Sequence[bytes]) -> Iterator[FrontEndCode]:
+    """The same instructions in two orders, which take equally long where they need not issue in order.
+
+    Args:
+        name: Of the producers, such as `multiplication`.
+        producers: Instructions of more than one cycle that wait for none of the others.
+        consumers: Like instructions, each of which needs the result of the producer in its place.
+    """
+    early = [code for pair in zip(producers, consumers, strict=True) for code in pair]
+    for value, order in ((1, early), (0, [*producers, *consumers])):
+        yield FrontEndCode(Aspect.ORDER, name, value, TimedCode(b"".join(order), len(order), loop=True))
 
 
 class FetchedInstruction(NamedTuple):

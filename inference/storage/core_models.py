@@ -131,10 +131,11 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
             rows = rows.filter(scheme__text__in=texts)
         listed = rows.values_list("scheme__text", "pairs", "idioms")
         measured = latencies_of_schemes(listed.iterator(chunk_size=500))
-    front_end = None
+    front_end, issue = None, None
     if row.front_end is not None:
         sources["front end"] = row.front_end.name
-        front_end = measured_limits(row.front_end)
+        measured_front_end = read_front_end(settled_readings(row.front_end))
+        front_end, issue = front_end_limits(measured_front_end), measured_front_end.issue
     return CoreModel(
         mapping,
         measured.latencies,
@@ -151,6 +152,7 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
         unqueued=measured.unqueued,
         false_dependences=measured.false_dependences,
         loop_code=loop_code,
+        issue=issue,
     )
 
 

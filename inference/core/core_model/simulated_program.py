@@ -33,6 +33,18 @@ class UndescribedSchemeError(ValueError):
         super().__init__(f"no µops are known of {'; '.join(self.schemes)}")
 
 
+def dispatch_width(model: CoreModel) -> int | None:
+    """Slots that a core dispatches per cycle, as a whole number; None where they were not measured.
+
+    Of a mapping without a front end, its issue width or the most instructions per cycle.
+    """
+    front_end, mapping = model.front_end, model.mapping
+    rate = None if front_end is None else front_end.dispatched
+    if rate is None and mapping is not None:
+        rate = mapping.issue_width or mapping.r_max
+    return None if rate is None else round(rate) or None
+
+
 def all_edges(graph: DependenceGraph) -> Iterable[Edge]:
     """Dependences through registers and through memory."""
     return graph.edges
@@ -100,8 +112,9 @@ def program_of(
             slots = 0
         own = range(first + len(loading.get(place, ())), len(uops))
         results.append([k for k in own if uops[k].ports & ~memory_ports] or [*own])
+    stages = [0 if model.issue is None else model.issue.stages.get(row.scheme or "", 0) for row in block]
     waiting_uops = [
-        _with_waits(number, uop, waits, results, loading.get(uop.instruction, range(0)))
+        _with_waits(number, uop, waits, results, loading.get(uop.instruction, range(0)), stages)
         for number, uop in enumerate(uops)
     ]
     jump_uops = [
@@ -148,9 +161,23 @@ def _computes_loaded(work: Work | None, load_ports: int) -> bool:
 
 
 def _with_waits(
-    number: int, uop: SimulatedUop, waits: _Waits, results: Sequence[Sequence[int]], loads: range
+    number: int,
+    uop: SimulatedUop,
+    waits: _Waits,
+    results: Sequence[Sequence[int]],
+    loads: range,
+    stages: Sequence[int],
 ) -> SimulatedUop:
-    """A µop with the values that it waits for; `loads`: the µops of its instruction that load for others."""
+    """A µop with the values that it waits for.
+
+    Args:
+        number: Of the µop.
+        uop: Without them.
+        waits: By instructions.
+        results: The µops that make the results of each instruction.
+        loads: The µops of its instruction that load for others.
+        stages: Of each instruction, as in `IssueOrder`.
+    """
     if not uop.ports:
         return uop
     longest: dict[tuple[int, int], int] = {}
@@ -161,11 +188,12 @@ def _with_waits(
         longest = dict.fromkeys(((load, 0) for load in loads), waits.load_latency(uop.instruction))
         sources = waits.of(uop.instruction, with_address=False)
     for wait in sources:
+        cycles = max(wait.cycles + stages[wait.producer] - stages[uop.instruction], 1)
         for producer in results[wait.producer]:
             key = producer, wait.iterations
-            longest[key] = max(longest.get(key, 0), wait.cycles)
+            longest[key] = max(longest.get(key, 0), cycles)
     by_uop = tuple(Wait(producer, iterations, cycles) for (producer, iterations), cycles in longest.items())
-    return replace(uop, waits=by_uop)
+    return replace(uop, waits=by_uop, latency=min(uop.latency + stages[uop.instruction], MAX_LATENCY))
 
 
 class _Waits:

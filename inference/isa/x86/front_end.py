@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from iced_x86 import Decoder, Instruction, OpKind
 
-from inference.isa.front_end import Aspect, FetchedInstruction, FrontEndCode, TimedCode
+from inference.isa.front_end import Aspect, FetchedInstruction, FrontEndCode, TimedCode, order_codes
 from inference.isa.start_values import START
 from inference.isa.tables import table_of_module
 from inference.isa.x86.control_flow import step_of
@@ -55,6 +55,7 @@ def front_end_codes(*, offsets: bool) -> tuple[FrontEndCode, ...]:
         *_fusion_codes(),
         *_move_codes(),
         FrontEndCode(Aspect.PRESERVED_FLAGS, "", _SHIFTS, _FLAG_READERS),
+        *_order_codes(),
     )
 
 
@@ -210,6 +211,18 @@ def _move_codes() -> Iterator[FrontEndCode]:
         for adjacent, code in ((1, _COPY + update + _OTHER_COPY), (0, _COPY + _OTHER_COPY + update)):
             timed = TimedCode(code + _NOP * _FUSION_NOPS, 3 + _FUSION_NOPS, loop=True)
             yield FrontEndCode(Aspect.MOVE, f"mov reg, reg + {name}", adjacent, timed)
+
+
+_RESULTS = (0, 1, 2, 3)  # numbers of registers
+
+
+def _order_codes() -> Iterator[FrontEndCode]:
+    products = [bytes([0x6B, 0xC6 | number << 3, 7]) for number in _RESULTS]  # imul eax, esi, 7
+    loads = [bytes([0x48, 0x8B, 0x46 | number << 3, 8]) for number in _RESULTS]  # mov rax, [rsi + 8]
+    of_products = [bytes([0x44, 0x6B, 0xC0 | number * 9, 7]) for number in _RESULTS]  # imul r8d, eax, 7
+    of_loads = [bytes([0x4C, 0x8B, 0x40 | number * 9, 8]) for number in _RESULTS]  # mov r8, [rax + 8]
+    yield from order_codes("multiplication", products, of_products)
+    yield from order_codes("load", loads, of_loads)
 
 
 def fetched_instructions(code: bytes) -> list[FetchedInstruction]:

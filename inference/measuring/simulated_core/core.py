@@ -93,8 +93,13 @@ class SimulatedCore:
         slots = sum(uop.slots for uop in uops)
         interval = _fetching(executed, limits, slots, is_loop=is_loop)
         program = SimulatedProgram(tuple(uops), len(self._ports), self.width, interval)
-        policy = _OPTIMAL if self.model.scheduler is None else self.model.scheduler.policy
-        return simulate(program, policy).cycles
+        return simulate(program, self._policy).cycles
+
+    @property
+    def _policy(self) -> SchedulerPolicy:
+        if self.model.issue is not None and self.model.issue.in_order:
+            return self.model.issue.policy
+        return _OPTIMAL if self.model.scheduler is None else self.model.scheduler.policy
 
     @property
     def _ports(self) -> tuple[str, ...]:

@@ -26,6 +26,9 @@ from inference.isa.target import IsaTarget
 
 
 class Aarch64Target(IsaTarget):
+    plain_load = "ldr GPR[64]:W, MEM[64]:R"
+    plain_store = "str GPR[64]:R, MEM[64]:W"
+
     @cached_property
     def blocks(self) -> BlockReader:
         from inference.isa.aarch64 import block_reader  # each facet when it is used
@@ -60,7 +63,7 @@ class Aarch64Target(IsaTarget):
     def bodies(self) -> BodyMaker:
         from inference.isa.aarch64 import assembling  # each facet when it is used
 
-        return assembling
+        return assembling.BODIES
 
     @cached_property
     def tools(self) -> LlvmSide:

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import combinations
 from random import Random
 
-from inference.isa.aarch64.allocation import MEMORY, AArch64AllocationError, AArch64Allocator
+from inference.isa.aarch64.allocation import MEMORY, AArch64Allocator
 from inference.isa.aarch64.decoding import WORD_BYTES, decode, table
 from inference.isa.aarch64.sampling.slots import INDEX, NumberedRegister, WordSlots, slots
 from inference.isa.encodings import WORD_BITS
@@ -23,6 +23,7 @@ from inference.isa.operand_slots import (
 )
 from inference.isa.scheme import Scheme
 from inference.isa.words.accesses import GENERAL, InMemory, OperandValue, RegisterPart
+from inference.isa.words.allocation import AllocationError
 
 _IRRELEVANT_REASONS = (
     "each copy waits for the flags",
@@ -131,7 +132,7 @@ def independent_fillings(schemes: Sequence[AArch64BlockScheme]) -> list[Filling]
     demands = [member.slots.demands for member in schemes]
     try:
         allocator = AArch64Allocator(demands)
-    except AArch64AllocationError as error:
+    except AllocationError as error:
         raise ChoiceError from error
     return [_filling(member.slots, allocator) for member in schemes]
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from inference.isa.aarch64 import instruction_set
-from inference.isa.aarch64.allocation import AArch64Choice, AArch64Demands, Bank
 from inference.isa.operand_slots import (
     FIRST_FLAG,
     MAX_LINES,
@@ -25,6 +24,7 @@ from inference.isa.operand_slots import (
 )
 from inference.isa.scheme import Operand, Scheme
 from inference.isa.words.accesses import GENERAL, ZERO, InMemory, OperandValue, RegisterPart
+from inference.isa.words.allocation import Choice, Demands
 
 FLAGS = ("n", "z", "c", "v")
 """Names in schemes."""
@@ -74,13 +74,13 @@ class NumberedRegister(RegisterSlot):
         return units(operand.bank, operand.number, operand.span)
 
     @property
-    def choice(self) -> AArch64Choice:
+    def choice(self) -> Choice:
         """The demand on the allocator of independent operands."""
-        bank: Bank = "general" if self.bank == GENERAL else "vector"
-        return AArch64Choice(bank, self.access or "R", self.span, self.below)
+        bank = "general" if self.bank == GENERAL else "vector"
+        return Choice(bank, self.access or "R", self.span, self.below)
 
 
-_NO_DEMANDS = AArch64Demands(())
+_NO_DEMANDS = Demands(())
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class WordSlots(Slots):
 
     registers: tuple[NumberedRegister, ...]
     memory_place: int | None = None
-    demands: AArch64Demands = _NO_DEMANDS
+    demands: Demands = _NO_DEMANDS
 
     def contents(self, operands: Sequence[OperandValue]) -> tuple[Content, ...]:
         registers = [slot.content(operands[slot.place]) for slot in self.registers]
@@ -198,12 +198,12 @@ def _flags(scheme: Scheme) -> tuple[int, int]:
 
 def _demands(
     scheme: Scheme, registers: Sequence[NumberedRegister], memory: Operand | None, fields: Sequence[str]
-) -> AArch64Demands:
+) -> Demands:
     choices = tuple(slot.choice for slot in registers)
     if memory is None:
-        return AArch64Demands(choices)
+        return Demands(choices)
     if "base" not in fields:
-        return AArch64Demands(choices, "R" if memory.access == "R" else "W", "near" in fields)
+        return Demands(choices, "R" if memory.access == "R" else "W", "near" in fields)
     moves = any(operand.name == "base" for operand in scheme.operands if operand.implicit)
-    bank: Bank = "load base" if memory.access == "R" else "store base"
-    return AArch64Demands((*choices, AArch64Choice(bank, "RW" if moves else "R")))
+    bank = "load base" if memory.access == "R" else "store base"
+    return Demands((*choices, Choice(bank, "RW" if moves else "R")))

@@ -72,8 +72,8 @@ def _schemes_of(form: Scheme) -> Iterator[VectorScheme]:
     names = _names_of(form)
     group = next((name for name in names if name.startswith("VG")), "")
     if group or form.category == SETTING:
-        whole = {group: f"VR[m{group[2:]}]", "MEM[V]": f"MEM[m{group[2:]}]"}
-        yield _scheme(form, None, whole, _exclusion(form, names))
+        unmoded = {group: f"VR[m{group[2:]}]", "MEM[V]": f"MEM[m{group[2:]}]"}
+        yield _scheme(form, None, unmoded, _exclusion(form, names))
         return
     widths = _widths(form.mnemonic)
     usual = _USUAL if _USUAL in widths else widths[0]

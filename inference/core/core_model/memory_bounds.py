@@ -28,9 +28,8 @@ from inference.core.core_model.prediction import BoundKind, CoreBound
 from inference.core.core_model.stored_values import covers, last_write
 from inference.core.mapping import PortMapping
 from inference.isa.dependences import MEMORY_BYTES, STACK, InstructionAccesses, MemoryPlace, OperandAccess
+from inference.isa.targets import plain_loads
 
-PLAIN_LOADS = "mov GPR[64]:W, MEM[64]:R", "ldr GPR[64]:W, MEM[64]:R"
-"""Schemes that represent every load, of x86-64 and of AArch64."""
 _WORD = 8
 _WORDS = 8
 """Words of a line."""
@@ -263,7 +262,7 @@ def shared_stores(
 
 def ports_of_loads(mapping: PortMapping) -> int | None:
     """The ports of a plain load, None where the mapping has none of one µop."""
-    usage = next((mapping.usage[text] for text in PLAIN_LOADS if text in mapping.usage), ())
+    usage = next((mapping.usage[text] for text in plain_loads() if text in mapping.usage), ())
     return usage[0][0] if len(usage) == 1 and usage[0][1] == 1 else None
 
 

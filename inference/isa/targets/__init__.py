@@ -6,6 +6,7 @@ A folder is imported when its instruction set is first used, and a facet likewis
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 
 from inference.isa.chains import ChainLink, Latency
 from inference.isa.target import IsaTarget
@@ -61,6 +62,17 @@ def sampling_groups() -> tuple[str, ...]:
 def preferred_schemes() -> tuple[str, ...]:
     """The schemes that best represent others with the same ports, of all instruction sets; the best first."""
     return tuple(text for target in targets() for text in target.schemes.preferred)
+
+
+@cache
+def plain_loads() -> tuple[str, ...]:
+    """The schemes that stand for every load, of all instruction sets."""
+    return tuple(filter(None, (target.plain_load for target in targets())))
+
+
+def plain_stores() -> tuple[str, ...]:
+    """The schemes that stand for every store, of all instruction sets."""
+    return tuple(filter(None, (target.plain_store for target in targets())))
 
 
 def targets() -> list[IsaTarget]:

@@ -6,7 +6,7 @@ A location is `general 3`, `vector 5` or `flag n`. A register that is always 0 i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -160,6 +160,18 @@ def word_accesses(decoded: DecodedInstruction) -> InstructionAccesses:
         same_register=len(registers) > 1 and len({(part.bank, part.number) for part in registers}) == 1,
         vector=any(location.startswith((VECTOR, FLOAT)) for location in locations),
         by_values=form.category in TIMED_BY_VALUES,
+        only_loads=_only_loads(reads, writes),
+    )
+
+
+def _only_loads(reads: Iterable[OperandAccess], writes: Iterable[OperandAccess]) -> bool:
+    """Whether a load uses nothing but its address: on machines of words, such ones compute nothing else."""
+    reads_memory = any(access.memory is not None for access in reads)
+    sources = (access.operand for access in reads if access.memory is None)
+    return (
+        reads_memory
+        and all(source.endswith((ADDRESS, INDEX)) for source in sources)
+        and all(access.memory is None for access in writes)
     )
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from inference.core.core_model.dependences import IN_ADDRESS, MOVES, UNKNOWN_LATENCY
+from inference.core.core_model.dependences import IN_ADDRESS, UNKNOWN_LATENCY
 from inference.core.core_model.memory_bounds import ports_of_loads
 from inference.core.core_model.model import CoreModel
 from inference.core.core_model.prediction import is_portless, is_timed_nop
@@ -233,7 +233,7 @@ class _Renamer:
         if scheme in self._model.moves:
             return 0.0
         if row.loads and source.endswith(IN_ADDRESS) and write.operand != _WRITTEN_BASE:
-            return self._model.memory.load + (0.0 if scheme.startswith(MOVES) else UNKNOWN_LATENCY)
+            return self._model.memory.load + (0.0 if row.only_loads else UNKNOWN_LATENCY)
         is_stored = write.memory is not None and not row.loads and not source.endswith(IN_ADDRESS)
         return 0.0 if is_stored else UNKNOWN_LATENCY
 

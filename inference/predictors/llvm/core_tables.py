@@ -18,7 +18,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from inference.containment import CannotStartError, Limits, run
-from inference.core.core_model.memory_bounds import PLAIN_LOADS
 from inference.core.core_model.model import (
     CoreModel,
     CoreScheduler,
@@ -116,7 +115,8 @@ class _Tables:
         moves = frozenset(
             scheme for scheme, row in rows.items() if not row.latency and not row.usage and latencies[scheme]
         )
-        load = next((float(rows[text].latency) for text in PLAIN_LOADS if text in rows), 1.0)
+        plain_load = rows.get(self._target.plain_load)
+        load = 1.0 if plain_load is None else float(plain_load.latency)
         model = CoreModel(
             mapping,
             latencies,

@@ -226,3 +226,28 @@ def test_a_search_ends_in_time_with_the_best_so_far(seconds: float) -> None:
     assert set(found.mapping.usage) == set(CORE.usage)
     assert "log" in listener.kinds()
     assert time.process_time() - began < 120  # with the time that compiling takes
+
+
+def test_what_only_its_time_alone_shows_gets_ports_of_its_own() -> None:
+    """Beside three slots per cycle, two ALUs limit additions alone: a sixth port explains none of that."""
+    narrow = PortMapping(
+        tuple("0123456"),
+        {
+            **dict.fromkeys(("add", "sub", "move"), ((3, 1),)),
+            **dict.fromkeys(("vadd", "vand"), ((12, 1),)),
+            **dict.fromkeys(("mul", "extract"), ((16, 1),)),
+            "load": ((0b0100000, 1),),
+            "store": ((0b1000000, 1),),
+        },
+        r_max=3.0,
+        issue_width=3.0,
+    )
+    parts = {"add": "integer", "sub": "integer", "move": "integer", "vadd": "vector", "vand": "vector"}
+    core = Scheduler(explains=False, width=3)
+    problem = PMEvoProblem(tuple(narrow.usage), replace(QUICK, r_max=3.0), domains=parts, core=core)
+    found = infer(problem, SimulatedProcessor(narrow), Listener(), seed=1).mapping
+    ((alus, number),) = found.usage["add"]
+    assert (alus.bit_count(), number) == (2, 1)
+    assert found.usage["sub"] == found.usage["move"] == found.usage["add"]
+    beside = [mask for scheme in ("vadd", "mul", "load", "store") for mask, _ in found.usage[scheme]]
+    assert not any(mask & alus for mask in beside)

@@ -201,7 +201,7 @@ def learn_document(
     templates: Mapping[str, Template],
     assemble: Assemble,
     codecs: Mapping[str, CodecMaker],
-    further_fields: Mapping[str, Sequence[Field]] | None = None,
+    further_fields: Callable[[str, Sequence[Field]], Sequence[Field]] = lambda _text, _fields: (),
 ) -> LearntDocument:
     """The document with the encodings that an assembler uses.
 
@@ -210,14 +210,14 @@ def learn_document(
         templates: By the texts of the forms.
         assemble: The assembler.
         codecs: By name.
-        further_fields: {text of a form: fields of operands that its template does not have}.
+        further_fields: Fields of a form's operands that its template does not have, from its text and fields.
     """
     known = read_instruction_set(document.read_bytes()).encodings
     learnt = learn(templates, assemble, codecs)
     encodings = {
         text: encoding._replace(
             flow=known[text].flow if text in known else "next",
-            fields=(*encoding.fields, *(further_fields or {}).get(text, ())),
+            fields=(*encoding.fields, *further_fields(text, encoding.fields)),
         )
         for text, encoding in learnt.encodings.items()
     }

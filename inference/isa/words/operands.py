@@ -10,6 +10,7 @@ from inference.isa.document import OperandForm
 from inference.isa.encodings import ZERO_REGISTER, Codec, Field
 from inference.isa.scheme import Operand, Scheme
 from inference.isa.words.accesses import (
+    FLOAT,
     GENERAL,
     VECTOR,
     ZERO,
@@ -80,7 +81,7 @@ def _coder(operand: Operand, form: OperandForm, fields: Fields) -> OperandCoder:
     if operand.kind == "memory":
         return _memory(form, fields)
     if operand.kind == "register":
-        return _register(form, fields)
+        return _register(form, fields) if fields else _fixed_register(form)
     if operand.kind == "address":
         return _address(fields[""], is_page=_PAGE in operand.name)
     named = _NAMED.fullmatch(operand.name)
@@ -182,6 +183,16 @@ def _register_value(operand: OperandValue) -> Any:
     if not isinstance(operand, RegisterPart):
         return None
     return ZERO_REGISTER if operand.bank == ZERO else operand.number
+
+
+def _fixed_register(form: OperandForm) -> OperandCoder:
+    """A register without a field, such as `v0`."""
+    (name,) = form.registers
+    part = RegisterPart(_BANKS[name[0]], int(name[1:]), form.width)
+    return OperandCoder(lambda _word: part, _nothing)
+
+
+_BANKS = {"x": GENERAL, "f": FLOAT, "v": VECTOR}
 
 
 def _register(form: OperandForm, fields: Fields) -> OperandCoder:

@@ -55,14 +55,14 @@ def _in_mode(instruction: DecodedInstruction, mode: str) -> DecodedInstruction:
     schemes = _schemes().get(instruction.form.text) if instruction.form is not None else None
     if schemes is None or instruction.scheme is not None:
         return instruction
-    if scheme := schemes.get(mode) or schemes.get(""):
+    if scheme := next((schemes[key] for key in (mode, mode.rpartition(",")[2], "") if key in schemes), ""):
         return instruction._replace(scheme=scheme, reason="")
     return instruction._replace(reason=f"has no scheme here in the mode {mode}" if mode else _UNKNOWN)
 
 
 @cache
 def _schemes() -> dict[str, dict[str, str]]:
-    """{form: {mode as text, "" for any: scheme}}."""
+    """{form: {mode as text, `m1` for any width, "" for any mode: scheme}}."""
     return {
         form: {"" if mode is None else str(mode): text for mode, text in schemes.items()}
         for form, schemes in schemes_by_form().items()

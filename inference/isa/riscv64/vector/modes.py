@@ -24,6 +24,9 @@ _BY_WIDTH = frozenset(("vector-gather", "vector-reduce"))
 """Categories whose time depends on the width of elements: the default set has all of them."""
 
 _MASK = "v0.t"
+ANY_WIDTH = 0
+"""Of the elements that a mask belongs to: with each, instructions of masks take as long (rvv-bench)."""
+
 _SEGMENTS = range(2, 9)
 SETTING = "vector-setting"
 """Category of the instructions that set the mode."""
@@ -36,13 +39,13 @@ OTHER_MODE = "another mode:"
 
 
 class Mode(NamedTuple):
-    """`sew`: bits of an element. `lmul`: registers in a group."""
+    """`sew`: bits of an element, 0 for any width. `lmul`: registers in a group."""
 
     sew: int
     lmul: int
 
     def __str__(self) -> str:
-        return f"e{self.sew},m{self.lmul}"
+        return f"e{self.sew},m{self.lmul}" if self.sew else f"m{self.lmul}"
 
 
 class VectorScheme(NamedTuple):
@@ -109,6 +112,8 @@ def _names_of(form: Scheme) -> list[str]:
 def _names_in(mode: Mode) -> dict[str, str]:
     """{operand of a form: operand of its scheme in this mode}."""
     sew, lmul = mode
+    if sew == ANY_WIDTH:
+        return {"MEM[V]": "MEM[VM]"}
     return {
         "VR": f"VR[{mode}]",
         "VW": f"VR[e{2 * sew},m{2 * lmul}]",
@@ -131,7 +136,7 @@ def _widths(mnemonic: str) -> tuple[int, ...]:
     if accessed := re.match(r"v[ls](?:[suo]x?)?(?:seg\d)?ei?(\d+)", mnemonic):
         return (int(accessed[1]),)
     if mnemonic in ("vlm.v", "vsm.v") or (mnemonic.endswith((".mm", ".m")) and mnemonic != "viota.m"):
-        return (8,)  # bits of a mask, of which there are as many as elements of the shortest kind
+        return (ANY_WIDTH,)
     narrowest, widest = 16 if _is_float(mnemonic) else 8, 64
     if extended := re.search(r"\.vf(\d)$", mnemonic):
         narrowest = 8 * int(extended[1])

@@ -14,7 +14,7 @@ from inference.isa.document import OperandForm
 from inference.isa.encodings import ZERO_REGISTER, Field, LearntDocument
 from inference.isa.riscv64 import DOCUMENT, instruction_set
 from inference.isa.riscv64.decoding import RISCV_CODECS
-from inference.isa.riscv64.spelling import FENCES, ROUNDINGS
+from inference.isa.riscv64.spelling import FENCES, OTHER_OPERAND, ROUNDINGS, WRITTEN_OPERANDS
 from inference.isa.scheme import Scheme
 from inference.isa.words import learning
 from inference.isa.words.accesses import FLOAT
@@ -27,33 +27,10 @@ _PREFIX, _TRUNCATION = "c.", "rtz"
 _POWERS = [1 << bit for bit in range(21)]
 _REGISTERS = 32
 
-_TWO_OF_THREE, _ON_STACK = "{1}, {3} | 2=1", "{1}, {2 offset}(sp) | 2 base=fixed 2"
-_LINES = {
-    **dict.fromkeys(("c.nop", "c.unimp", "c.ebreak"), ""),
-    **dict.fromkeys(("c.mv", "c.li", "c.lui"), "{1}, {2}"),
-    **{f"c.{name}": _TWO_OF_THREE for name in ("addi", "addiw", "andi", "slli", "srli", "srai")},
-    **{f"c.{name}": _TWO_OF_THREE for name in ("add", "sub", "addw", "subw", "and", "or", "xor")},
-    **{f"c.{name}": "{1}, {2 offset}({2 base})" for name in ("lw", "ld", "sw", "sd", "fld", "fsd")},
-    **{
-        f"c.{name}sp": "{1}, {2 offset}(sp) | 2 base=fixed 2"
-        for name in ("lw", "ld", "sw", "sd", "fld", "fsd")
-    },
-    "c.addi16sp": "sp, {3} | 1=fixed 2, 2=fixed 2",
-    "c.addi4spn": "{1}, sp, {3} | 2=fixed 2",
-    **dict.fromkeys(("c.beqz", "c.bnez"), "{1}, {3} | 2=general 0"),
-    "c.j": "{1}",
-    "c.jr": "{1} | 2=fixed 0",
-    "c.jalr": "{2} | 1=fixed 1, 3=fixed 0",
-    "jr": "{2}({1})",
-    "jalr": "{1}, {3}({2})",
-}
-"""{mnemonic: operands as they are written | the others, by their codec or as equal to another one}."""
-
 _NEVER_ZERO = ("mv", 2)
 """The mnemonic and place of a register that is not x0: a move of it is `li`."""
 
 _OPERANDS = re.compile(r"\{(\d)(?: (\w+))?\}")
-_OTHER_OPERAND = re.compile(r"(\d(?: \w+)?)=(\w+(?: \d+)?)")
 
 _GENERAL_CODECS = ["named 5", "short 3", "general 5"]
 _FLOAT_CODECS = _BASE_CODECS = ["short 3", "register 5"]
@@ -111,8 +88,8 @@ def _template(form: Scheme, operands: Mapping[str, OperandForm]) -> Template:
 
 
 def _line(form: Scheme, operands: Mapping[str, OperandForm]) -> str:
-    if form.mnemonic in _LINES:
-        return _LINES[form.mnemonic]
+    if form.mnemonic in WRITTEN_OPERANDS:
+        return WRITTEN_OPERANDS[form.mnemonic]
     parts = []
     for place, operand in enumerate(form.operands, start=1):
         kind = operands[operand.name]
@@ -149,10 +126,10 @@ def _samples(
 
 def _further_fields(form: Scheme, encoding: Mapping[str, Field]) -> list[Field]:
     """The fields of operands that are not written, by those that are."""
-    others = _LINES.get(form.mnemonic, "").partition(" | ")[2]
+    others = WRITTEN_OPERANDS.get(form.mnemonic, "").partition(" | ")[2]
     return [
         encoding[other]._replace(place=place) if other in encoding else Field(place, other, ())
-        for place, other in _OTHER_OPERAND.findall(others)
+        for place, other in OTHER_OPERAND.findall(others)
     ]
 
 

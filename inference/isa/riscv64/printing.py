@@ -13,6 +13,7 @@ from inference.isa.riscv64.spelling import (
     ROUNDINGS,
     register_name,
     spelled,
+    vtype_text,
 )
 from inference.isa.words.accesses import DecodedInstruction, InMemory, OperandValue, RegisterPart
 
@@ -43,7 +44,7 @@ _JUMPS_TO_REGISTERS = ("jr", "jalr")
 
 def word_directive(instruction: DecodedInstruction) -> str:
     """The number of an instruction for an assembler."""
-    return f".insn {instruction.word:#0{2 + 2 * instruction.size}x}"
+    return f".{instruction.size}byte {instruction.word:#0{2 + 2 * instruction.size}x}"
 
 
 def _operand_text(name: str, operand: OperandValue) -> str:
@@ -56,6 +57,8 @@ def _operand_text(name: str, operand: OperandValue) -> str:
         return name
     if name == ROUNDING:
         return "" if operand == DYNAMIC_ROUNDING else ROUNDINGS[operand]
+    if name.startswith("VTYPE"):
+        return vtype_text(operand)
     names = CSRS if name == "CSR" else FENCES if name == "IMM[fence]" else {}
     return names.get(operand) or (hex(operand) if name in _HEXADECIMAL else str(operand))
 

@@ -62,6 +62,28 @@ _RETURN_ADDRESS = RegisterPart(GENERAL, RETURN_ADDRESS, 64)
 
 _ON_STACK = re.compile(r"(?:16|4)?spn?$")
 
+_TWO_OF_THREE, _STACK_SLOT = "{1}, {3} | 2=1", "{1}, {2 offset}(sp) | 2 base=fixed 2"
+WRITTEN_OPERANDS = {
+    **dict.fromkeys(("c.nop", "c.unimp", "c.ebreak"), ""),
+    **dict.fromkeys(("c.mv", "c.li", "c.lui"), "{1}, {2}"),
+    **{f"c.{name}": _TWO_OF_THREE for name in ("addi", "addiw", "andi", "slli", "srli", "srai")},
+    **{f"c.{name}": _TWO_OF_THREE for name in ("add", "sub", "addw", "subw", "and", "or", "xor")},
+    **{f"c.{name}": "{1}, {2 offset}({2 base})" for name in ("lw", "ld", "sw", "sd", "fld", "fsd")},
+    **{f"c.{name}sp": _STACK_SLOT for name in ("lw", "ld", "sw", "sd", "fld", "fsd")},
+    "c.addi16sp": "sp, {3} | 1=fixed 2, 2=fixed 2",
+    "c.addi4spn": "{1}, sp, {3} | 2=fixed 2",
+    **dict.fromkeys(("c.beqz", "c.bnez"), "{1}, {3} | 2=general 0"),
+    "c.j": "{1}",
+    "c.jr": "{1} | 2=fixed 0",
+    "c.jalr": "{2} | 1=fixed 1, 3=fixed 0",
+    "jr": "{2}({1})",
+    "jalr": "{1}, {3}({2})",
+}
+"""{mnemonic: operands as they are written | the others, by their codec or as equal to another one}."""
+
+OTHER_OPERAND = re.compile(r"(\d(?: \w+)?)=(\w+(?: \d+)?)")
+"""An operand that is not written, and what it is: another place, or a codec."""
+
 Spelled = tuple[str, Sequence[int]]
 """Mnemonic, and the places of the operands that are written, from 0."""
 
@@ -77,6 +99,33 @@ def register_name(part: RegisterPart) -> str:
     if part.bank == GENERAL:
         return GENERAL_NAMES[part.number]
     return FLOAT_NAMES[part.number] if part.bank == FLOAT else f"v{part.number}"
+
+
+def vtype_text(vtype: int) -> str:
+    """What `vsetvli` sets, in words; the number where bits are reserved.
+
+    >>> vtype_text(0xD0)
+    'e32, m1, ta, ma'
+    """
+    group = _GROUPS.get(vtype & 7)
+    if vtype >> 8 or vtype >> 3 & 7 > 3 or group is None:
+        return str(vtype)
+    policies = ("ta" if vtype & 64 else "tu", "ma" if vtype & 128 else "mu")
+    return ", ".join((f"e{8 << (vtype >> 3 & 7)}", group, *policies))
+
+
+def vtype_number(words: Sequence[str]) -> int | None:
+    """The inverse of `vtype_text`, from its words; None where a word is unknown."""
+    groups = {name: number for number, name in _GROUPS.items()}
+    width, *others = words
+    bits = {"ta": 64, "tu": 0, "ma": 128, "mu": 0, **groups}
+    if width not in ("e8", "e16", "e32", "e64") or any(word not in bits for word in others):
+        return None
+    return (int(width[1:]).bit_length() - 4) << 3 | sum(bits[word] for word in others)
+
+
+_GROUPS = {0: "m1", 1: "m2", 2: "m4", 3: "m8", 5: "mf8", 6: "mf4", 7: "mf2"}
+"""Registers of a group by the lowest bits of a vtype."""
 
 
 @cache

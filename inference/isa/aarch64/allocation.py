@@ -21,13 +21,22 @@ from inference.isa.words.allocation import (
     partition_bases,
 )
 
-__all__ = ["ADDRESSES", "COUNTER", "LINE", "MEMORY", "READ_SLOT", "VALUES", "AArch64Allocator"]
+__all__ = [
+    "ADDRESSES",
+    "COUNTER",
+    "GENERAL_NUMBERS",
+    "LINE",
+    "MEMORY",
+    "READ_SLOT",
+    "VALUES",
+    "AArch64Allocator",
+]
 
 MEMORY, COUNTER = 27, 28
-_GENERAL = tuple(range(18))  # x18 is the platform's
+GENERAL_NUMBERS = tuple(range(18))  # x18 is the platform's
 _BASES = {LOAD_BASE: (19, 20, 21, 22, 29), STORE_BASE: (23, 24, 25, 26, 30)}
 
-VALUES = {f"x{number}": (16, 32, 48)[number % 3] for number in _GENERAL}
+VALUES = {f"x{number}": (16, 32, 48)[number % 3] for number in GENERAL_NUMBERS}
 """As an index, scaled or not, each value keeps an access within a line and within its area."""
 
 ADDRESSES = addresses_of_bases(_BASES)
@@ -40,7 +49,7 @@ class AArch64Allocator(Allocator):
     def __init__(self, copy: Sequence[Demands]) -> None:
         """`copy`: the schemes of one copy, which is repeated. Raises `AllocationError`."""
         registers = {
-            **partition("general", _GENERAL, copy),
+            **partition("general", GENERAL_NUMBERS, copy),
             **partition("vector", tuple(range(32)), copy),
             **partition_bases(_BASES, copy),
         }

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from inference.isa.aarch64 import STACK_POINTER
 from inference.isa.aarch64.decoding import WORD_BYTES, decoded, table
-from inference.isa.aarch64.sampling.slots import BASES, PLAIN_BASES
+from inference.isa.aarch64.sampling import LAYOUT
 from inference.isa.block_changes import (
     BlockChange,
     Carrier,
@@ -32,7 +32,7 @@ from inference.isa.words.accesses import (
 __all__ = ["changed_block"]
 
 _FLAGS = frozenset(f"flag {name}" for name in "nzcv")
-_POINTERS = (*BASES, 27, *PLAIN_BASES, *range(18))
+_POINTERS = (*LAYOUT.bases, 27, *LAYOUT.plain_bases, *range(18))
 """Registers with addresses in order of preference: sampled blocks address memory through the first ones."""
 
 _VECTORS = range(32)

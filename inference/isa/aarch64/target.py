@@ -79,9 +79,9 @@ class Aarch64Target(IsaTarget):
 
     @cached_property
     def operands(self) -> OperandChooser[Any]:
-        from inference.isa.aarch64 import sampling  # each facet when it is used
+        from inference.isa.aarch64.sampling import SAMPLING  # each facet when it is used
 
-        return sampling
+        return SAMPLING
 
     @cached_property
     def schemes(self) -> SchemeCatalogue:

@@ -7,14 +7,16 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from inference.isa import llvm_mc
 from inference.isa.document import InstructionSet, OperandForm
-from inference.isa.encodings import CODECS, LearntDocument, WordEncoding, with_encodings
+from inference.isa.encodings import ZERO_REGISTER, LearntDocument, WordEncoding, with_encodings
+from inference.isa.riscv64.decoding import RISCV_CODECS
 from inference.isa.riscv64.vector import DOCUMENT, forms
 from inference.isa.scheme import Scheme
+from inference.isa.words.accesses import GENERAL
 from inference.isa.words.learning import Slot, Template, learn
 
 _TRIPLE, _CPU, _FEATURES = "riscv64", "generic-rv64", "+m,+a,+f,+d,+v"
 _REGISTERS = 32
-_REGISTER = "register 5"
+_REGISTER, _GENERAL = "register 5", "general 5"
 _GROUPS = {"VG2": (2, "unsigned 4 2"), "VG4": (4, "unsigned 3 4"), "VG8": (8, "unsigned 2 8")}
 """{operand: (registers in a group, codec of its first one)}, where an assembler refuses other ones."""
 
@@ -31,7 +33,7 @@ def learn_forms() -> LearntDocument:
     """The document with the encodings that llvm-mc uses. Raises `AssemblerError`."""
     instructions = forms()
     templates = {scheme.text: _template(scheme, instructions) for scheme in instructions.schemes}
-    learnt = learn(templates, _assemble, CODECS)
+    learnt = learn(templates, _assemble, RISCV_CODECS)
     changes = [text for text, code in learnt.encodings.items() if code != instructions.encodings.get(text)]
     encodings: dict[str, WordEncoding] = dict(learnt.encodings)
     content = with_encodings(DOCUMENT.read_bytes(), encodings)
@@ -61,6 +63,9 @@ def _varied(name: str, form: OperandForm, number: int) -> tuple[str, dict[Hashab
         return "({})", {value: f"x{value}" for value in _registers(10, 1)}, _REGISTER
     if not form.bank:
         return form.assembly, {}, ""
+    if form.bank == GENERAL:
+        names = {value or ZERO_REGISTER: f"x{value}" for value in _registers(10 + number, 1)}
+        return "{}", names, _GENERAL
     multiple, codec = _GROUPS.get(name, (1, _REGISTER))
     # The first sample of each operand is a register that no group of another one overlaps.
     first = 8 * (number + 1)

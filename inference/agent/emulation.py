@@ -9,9 +9,13 @@ _KERNEL_MACHINE = Path("/proc/sys/kernel/arch")  # since Linux 6.1
 
 
 def emulator(machine: str, processor: Mapping[str, str], kernel_machine: Path = _KERNEL_MACHINE) -> str:
-    """The emulator that executes code of `machine`, which is not x86-64; "" for none.
+    """The emulator that executes this process; "" on a processor of the machine.
 
-    The kernel shows its own processors: /proc/cpuinfo then has entries of x86.
+    Args:
+        machine: As `platform.machine()` names it; other than x86-64.
+        processor: First entry of /proc/cpuinfo: the kernel shows its own processors, under emulation those of
+            x86.
+        kernel_machine: File with the machine of the kernel.
     """
     try:
         kernel = kernel_machine.read_text().strip()

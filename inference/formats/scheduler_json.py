@@ -149,7 +149,14 @@ MAX_ALTERNATIVES = 12
 def scheduler_record(
     finding: CoreSchedulerFinding, ports: Sequence[str], source: str, unjudged: str = ""
 ) -> Json:
-    """The result of an inference as JSON; `SchedulerRecord` reads it."""
+    """The result of an inference as JSON; `SchedulerRecord` reads it.
+
+    Args:
+        finding: The scheduler, how well it and others explain the measurements, and these.
+        ports: Names of the ports, which replace masks.
+        source: Where the measurements are from, as a line of text.
+        unjudged: Why there is no code with dependences to judge it on, "" where there is.
+    """
     code = finding.code
     scheduler = finding.scheduler
     return {

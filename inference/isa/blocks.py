@@ -197,7 +197,13 @@ def with_markers(code: bytes, isa: str = DEFAULT) -> bytes:
 
 
 def object_file(code: bytes, name: str = "block", isa: str = DEFAULT) -> bytes:
-    """A relocatable file with the code as a global function of this name."""
+    """A relocatable ELF file with the code as a global function.
+
+    Args:
+        code: Machine code.
+        name: Of the function.
+        isa: Name of the instruction set.
+    """
     return block_reader(isa).object_file(code, name)
 
 

@@ -57,7 +57,13 @@ def store_run_core_model(
 ) -> StoredCoreModel:
     """Create or update the core model of a run with the parts measured so far; idempotent.
 
-    `selection`: why this mapping was chosen, as in `StoredCoreModel.selection`.
+    Args:
+        run: It has one core model at most.
+        machine: That the run measures.
+        mapping: The ports, None while unknown.
+        latencies: The latencies, None while unknown.
+        front_end: The front end, None while unknown.
+        selection: Why this mapping was chosen, as in `StoredCoreModel.selection`.
     """
     row = StoredCoreModel.objects.filter(run=run).first()
     if row is None:
@@ -71,7 +77,14 @@ def store_run_core_model(
 
 
 def document_row(core: CoreModelDocument, isa: ISA, name: str, note: str = "") -> StoredCoreModel:
-    """The unsaved row of a document."""
+    """The unsaved row of a document.
+
+    Args:
+        core: The document, as read from a file.
+        isa: Its instruction set.
+        name: Of the core model.
+        note: Of the user; "" for the document's own.
+    """
     return StoredCoreModel(
         name=name,
         note=note or core.note,
@@ -212,7 +225,18 @@ def store_front_end(
     *,
     run: Run | None = None,
 ) -> MeasuredFrontEnd:
-    """Store the readings of a front end, unsettled ones included. Raises `NameInUseError`."""
+    """Store the readings of a front end.
+
+    Args:
+        name: Of the stored front end.
+        machine: On which it was measured.
+        readings: (code, reading), unsettled ones included.
+        identity: Of the measurements: machine, CPU and version of the agent.
+        run: That measured it, None for an import.
+
+    Raises:
+        NameInUseError: Another front end has the name.
+    """
     check_name_free(MeasuredFrontEnd, name)
     return MeasuredFrontEnd.objects.create(
         name=name,

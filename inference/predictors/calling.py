@@ -39,7 +39,7 @@ from inference.isa.blocks import (
     object_file,
     with_markers,
 )
-from inference.predictors.ambiguity import CyclesPattern
+from inference.predictors.cycles_pattern import CyclesPattern
 from inference.predictors.permission import PROGRAM
 from inference.predictors.protocol import Answer, Failure, PredictorError
 

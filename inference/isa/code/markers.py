@@ -55,13 +55,14 @@ _TEXT_SECTION = 1  # its number
 _GLOBAL_FUNCTION = 0x12  # binding and type of an ELF symbol
 
 
-def object_file_of(code: bytes, name: str, machine: int) -> bytes:
+def object_file_of(code: bytes, name: str, machine: int, flags: int = 0) -> bytes:
     """A relocatable ELF file with code in section .text, as a global function.
 
     Args:
         code: Machine code.
         name: Of the function.
         machine: ELF's number of the architecture (`e_machine`).
+        flags: What ELF files of the architecture say of their code (`e_flags`).
     """
     names = b"\0.text\0.symtab\0.strtab\0.shstrtab\0"
     symbol_names = b"\0" + name.encode() + b"\0"

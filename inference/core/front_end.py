@@ -230,7 +230,7 @@ def _zero_shift_cost(readings: Sequence[Reading]) -> FrontEndNumber:
     return FrontEndNumber("kept_flags", label, per_shift, tuple(readings))
 
 
-_IN_ORDER, _ANY_ORDER = 1.3, 1.1
+_IN_ORDER, _ANY_ORDER = 1.4, 1.15
 """Ratio of the cycles of two orders of the same instructions from which on a core issues in order, and up to
 which it does not. Of 400 drawn cores those out of order had at most 1.05, those in order at least 1.5."""
 

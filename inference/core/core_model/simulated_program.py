@@ -18,7 +18,13 @@ from inference.core.core_model.memory_bounds import ports_of_loads
 from inference.core.core_model.model import CoreModel
 from inference.core.core_model.port_work import Work, work_of_instruction
 from inference.core.mapping import PortMapping
-from inference.core.simulation.program import MAX_LATENCY, SimulatedProgram, SimulatedUop, Wait
+from inference.core.simulation.program import (
+    MAX_LATENCY,
+    IssueOrder,
+    SimulatedProgram,
+    SimulatedUop,
+    Wait,
+)
 from inference.isa.dependences import InstructionAccesses
 
 _MAX_FORWARDED = 8
@@ -112,9 +118,8 @@ def program_of(
             slots = 0
         own = range(first + len(loading.get(place, ())), len(uops))
         results.append([k for k in own if uops[k].ports & ~memory_ports] or [*own])
-    stages = [0 if model.issue is None else model.issue.stages.get(row.scheme or "", 0) for row in block]
     waiting_uops = [
-        _with_waits(number, uop, waits, results, loading.get(uop.instruction, range(0)), stages)
+        _with_waits(number, uop, waits, results, loading.get(uop.instruction, range(0)))
         for number, uop in enumerate(uops)
     ]
     jump_uops = [
@@ -166,7 +171,6 @@ def _with_waits(
     waits: _Waits,
     results: Sequence[Sequence[int]],
     loads: range,
-    stages: Sequence[int],
 ) -> SimulatedUop:
     """A µop with the values that it waits for.
 
@@ -176,7 +180,6 @@ def _with_waits(
         waits: By instructions.
         results: The µops that make the results of each instruction.
         loads: The µops of its instruction that load for others.
-        stages: Of each instruction, as in `IssueOrder`.
     """
     if not uop.ports:
         return uop
@@ -188,12 +191,12 @@ def _with_waits(
         longest = dict.fromkeys(((load, 0) for load in loads), waits.load_latency(uop.instruction))
         sources = waits.of(uop.instruction, with_address=False)
     for wait in sources:
-        cycles = max(wait.cycles + stages[wait.producer] - stages[uop.instruction], 1)
+        cycles = waits.apart(wait, uop.instruction)
         for producer in results[wait.producer]:
             key = producer, wait.iterations
             longest[key] = max(longest.get(key, 0), cycles)
     by_uop = tuple(Wait(producer, iterations, cycles) for (producer, iterations), cycles in longest.items())
-    return replace(uop, waits=by_uop, latency=min(uop.latency + stages[uop.instruction], MAX_LATENCY))
+    return replace(uop, waits=by_uop)
 
 
 class _Waits:
@@ -216,6 +219,7 @@ class _Waits:
         self._graph = graph
         self._block = block
         self._model = model
+        self._issue = model.issue or IssueOrder(in_order=False)
         self._is_portless = is_portless
         self._computes_loaded = computes_loaded
         self._entering: list[list[Edge]] = [[] for _ in graph.nodes]
@@ -229,7 +233,12 @@ class _Waits:
     def latency(self, instruction: int) -> int:
         """Cycles from issue until the last result of an instruction returns, at most `MAX_LATENCY`."""
         own = [round(self._ready[node]) for node in self._results[instruction]]
-        return min(max([1, *own]), MAX_LATENCY)
+        return min(max([1, *own]) + self._issue.stage(self._block[instruction].scheme), MAX_LATENCY)
+
+    def apart(self, wait: Wait, instruction: int) -> int:
+        """Cycles between the issues of a producer and of an instruction that waits for it."""
+        schemes = self._block[wait.producer].scheme, self._block[instruction].scheme
+        return self._issue.apart(*schemes, wait.cycles)
 
     def loads_first(self, instruction: int) -> bool:
         """Whether an instruction computes with what it loads, and stores nothing."""

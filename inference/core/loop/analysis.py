@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from inference.core.core_model.bounds import BUSIEST_PORTS, times_alone
 from inference.core.core_model.critical_cycles import Edge, components
-from inference.core.core_model.dependences import ASSUMED_BASIS, AT_MOST_BASIS, MOVES, DependenceGraph
+from inference.core.core_model.dependences import ASSUMED_BASIS, AT_MOST_BASIS, DependenceGraph
 from inference.core.core_model.port_work import busiest_ports, total_work
 from inference.core.core_model.prediction import BoundKind, CoreBound
 from inference.core.loop.instructions import instructions_of, unmapped_places
@@ -234,7 +234,7 @@ def _least_of(modelled: ModelledBlock) -> Callable[[Edge], Edge]:
         if instruction.loads and edge.operand.endswith("address") and model.latencies:
             cycles = model.memory.load
         else:
-            is_move = (instruction.scheme or "").startswith(MOVES)
+            is_move = instruction.moves or instruction.only_loads
             takes_part = modelled.works[place] and not instruction.same_register and not is_move
             cycles = 1.0 if takes_part else 0.0
         return replace(edge, cycles=min(cycles, edge.cycles))

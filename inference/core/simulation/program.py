@@ -188,7 +188,8 @@ class IssueOrder:
         in_order: No instruction issues before an older one.
         completes_in_order: As in `SchedulerPolicy`; False where it is not known.
         stages: {scheme: cycles from its issue until it needs its sources}, of a core that issues in order;
-            0 for others. Latencies do not include them.
+            0 for others. Latencies do not include them. Only results of schemes with a stage are forwarded
+            to stages: what others wait for has to be there when they issue.
     """
 
     in_order: bool
@@ -200,5 +201,10 @@ class IssueOrder:
         """That of a core that issues in order."""
         return SchedulerPolicy(Binding.IN_ORDER, completes_in_order=self.completes_in_order)
 
+    def stage(self, scheme: str | None) -> int:
+        return self.stages.get(scheme or "", 0)
 
-OUT_OF_ORDER = IssueOrder(in_order=False)
+    def apart(self, producer: str | None, consumer: str | None, cycles: int) -> int:
+        """Cycles between the issues of two schemes, with so many of latency between them; at least 1."""
+        stage = self.stage(producer)
+        return max(cycles + stage - min(stage, 1) * self.stage(consumer), 1)

@@ -7,6 +7,7 @@ import hashlib
 import random
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol
 
 from inference.agent.protocol import Batch, BatchItem, Frame, Result
 from inference.core.core_model.model import CoreModel, FrontEndLimits
@@ -119,6 +120,21 @@ def _fetching(code: ExecutedCode, limits: FrontEndLimits, slots: int, *, is_loop
     return max(bounds)
 
 
+class ExecutingCore(Protocol):
+    """Whatever tells the cycles of machine code."""
+
+    @property
+    def isa(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    def cycles(self, frame: Frame, item: BatchItem) -> float:
+        """Cycles per copy of an item, in the steady state. Raises `BlockError` and
+        `UndescribedSchemeError`.
+        """
+
+
 _PASSES = 3  # of an item, of which the median counts
 
 
@@ -135,7 +151,7 @@ class ExecutingHarness(PacedHarness):
 
     def __init__(
         self,
-        core: SimulatedCore,
+        core: ExecutingCore,
         *,
         noise: float = 0.0,
         seed: int = 0,

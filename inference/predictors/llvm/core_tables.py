@@ -7,7 +7,7 @@ uses all of its units alike and for one cycle in all.
 
 The tables have one latency per instruction. A register that an instruction reads and writes may be needed
 later than its other sources, such as an accumulator: what repeating it takes is asked of llvm-mca as well.
-LLVM does not forward from stores, and knows no front end.
+LLVM does not forward from stores, and knows no front end. Of cores that issue in order, see `order_tables`.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from inference.isa.scheme import Scheme, is_in_bodies
 from inference.isa.targets import target_of
 from inference.predictors.llvm.mca import FIRST_SKIPPING_RELEASE, LlvmMca
 from inference.predictors.llvm.mca_settings import McaSettings
+from inference.predictors.llvm.order_tables import issues_in_order, with_order
 from inference.predictors.llvm.releases import Release
 from inference.predictors.llvm.text import texts_of
 from inference.predictors.protocol import Answer, PredictorError
@@ -130,6 +131,9 @@ class _Tables:
             ),
             sources={"all": f"{self._cpu} of llvm-mca {self._mca.release.version}"},
         )
+        if issues_in_order(self._mca):
+            table = {scheme: row.latency for scheme, row in rows.items()}
+            model = with_order(model, self._mca, {scheme: codes[scheme] for scheme in rows}, table)
         return ModelledCore(self._mca.isa, self._cpu, model, skipped)
 
     def _width(self) -> int:

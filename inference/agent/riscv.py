@@ -26,7 +26,7 @@ _CORES = {
 }  # fmt: skip
 """{(vendor, marchid): name}."""
 
-EMULATED_FEATURES = ("i", "m", "a", "f", "d", "c", "zba", "zbb", "zbs", "zfh")
+EMULATED_FEATURES = ("i", "m", "a", "f", "d", "c", "zba", "zbb", "zbs")
 """Extensions that QEMU's user mode has by default."""
 
 _IMPLIED = {"g": ("i", "m", "a", "f", "d"), "b": ("zba", "zbb", "zbs")}

@@ -52,7 +52,7 @@ class ChainSet(ABC):
 
     Attributes:
         general: Numbers of general-purpose registers that links may use.
-        others: {bank: the same of other registers}.
+        others: {pool: the same of other registers}; see `pool_of`.
         scratch: Of a general-purpose register for ways between classes.
         bases: Of registers that point to memory: of loads, of stores.
         connectors: {bank: steps within it}.
@@ -73,6 +73,10 @@ class ChainSet(ABC):
 
     @abstractmethod
     def forms(self) -> Mapping[str, OperandForm]: ...
+
+    def pool_of(self, form: OperandForm) -> str:
+        """The registers among which an operand has its own: those of its bank, or of its width there."""
+        return form.bank
 
     @abstractmethod
     def obstacle(self, text: str) -> str:
@@ -219,14 +223,10 @@ class Linker:
             if source.is_in_address or target.name == BASE or "R" in target.operand.access:
                 return []
             forms = self._form(source), self._form(target)
-            if forms[0].span != forms[1].span or not self._set_keeps(*forms):
+            if forms[0].span != forms[1].span or self._set.pool_of(forms[0]) != self._set.pool_of(forms[1]):
                 return []
         registers = self.registers(shared=True)
         return [_ChainText((*self.initialization(registers), self.line(registers)), (self._link,))]
-
-    def _set_keeps(self, source: OperandForm, target: OperandForm) -> bool:
-        """Whether what is written can be read in place of the source: not as a number of another width."""
-        return source.bank != "float" or source.width == target.width
 
     def _closed(self, path: _Way) -> list[_ChainText]:
         registers = self.registers(shared=False)
@@ -257,7 +257,9 @@ class Linker:
                 registers[end.name] = free["general"].pop(0)
             else:
                 form = self._form(end)
-                registers[end.name] = _take_registers(free[end.bank], form.span, form.registers_below)
+                registers[end.name] = _take_registers(
+                    free[self._set.pool_of(form)], form.span, form.registers_below
+                )
         return registers
 
     def line(self, registers: dict[str, int]) -> str:
@@ -356,7 +358,7 @@ class Linker:
         stored = next(end for end in self._ends if end.position is not None and not end.is_in_address)
         if stored.bank == "general":
             return self._move("general", self._set.scratch, stored, stores=False)
-        last = self._set.others[stored.bank][-1]
+        last = self._set.others[self._set.pool_of(self._form(stored))][-1]
         lines, links = self._move(stored.bank, last, stored, stores=False)
         moves, further = self._set.to_scratch(stored, last)
         return [*lines, *moves], [*links, *further]

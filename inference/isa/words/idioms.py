@@ -26,7 +26,7 @@ class IdiomMaker:
 
     Args:
         chain_set: Of the instruction set.
-        registers: {bank: registers in which independent instances take turns}.
+        registers: {pool: registers in which independent instances take turns}.
         code_of: Machine code of lines. Raises `NoChainError` for a line that has none.
         additions: Independent additions, a line each.
     """
@@ -48,8 +48,12 @@ class IdiomMaker:
         scheme = self._set.schemes().get(text)
         ends = [] if scheme is None else list(self._set.ends_of(scheme))
         written = [end for end in ends if is_target(end) and end.position is not None]
-        targets = [end for end in written if end.bank in self._registers]
+        targets = [end for end in written if self._pool_of(end) in self._registers]
         return tuple(self._choices(text, ends, targets[0])) if len(targets) == 1 else ()
+
+    def _pool_of(self, end: LinkEnd) -> str:
+        form = self._set.forms().get(end.operand.name)
+        return "" if form is None else self._set.pool_of(form)
 
     def reference_additions(self) -> DependencyChain:
         """Ordinary independent additions: an instruction that needs a port is not quicker."""
@@ -95,7 +99,7 @@ class IdiomMaker:
             registers: Mapping[str, int] = {**usual, **dict.fromkeys(joined, number)}
             return [*linker.initialization({**registers}), linker.line({**registers})]
 
-        first, *_ = numbers = self._registers[target.bank]
+        first, *_ = numbers = self._registers[self._pool_of(target)]
         (connector, *_) = self._set.connectors[target.bank]
         back = connector.line.format(first, first)
         direct = DependencyChain(self._code_of(instance(first)), (idiom,), loop=True)

@@ -77,8 +77,8 @@ class MemoryRegisters:
         for bits in self.bits:
             line, link = self._move(self.bank, self.value[self.bank], bits, base)
             out = self.to_general[bits]
-            links = (link, out.link, chain_set.from_second, chain_set.from_first)
-            chain = self._chain([line, out.line, *restore], links)
+            way = (link, out.link, chain_set.from_second, chain_set.from_first)
+            chain = self._chain([line, out.line, *restore], way)
             yield MemoryChain(0, bits, self.bank, "[base]", chain, isolated=False)
 
     def _forwarded(self) -> Iterator[MemoryChain]:

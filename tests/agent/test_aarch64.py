@@ -185,7 +185,8 @@ async def test_nothing_settles_in_an_emulator(monkeypatch: pytest.MonkeyPatch):
     assert harness.beat().note == MEANINGLESS
 
 
-def test_an_arm_computer_offers_no_basic_blocks_and_tells_of_no_hypervisor(monkeypatch: pytest.MonkeyPatch):
+def test_an_arm_computer_times_basic_blocks_and_tells_of_no_hypervisor(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
     found = facts(None)
-    assert (found["isa"], found["blocks"], found["virtual"]) == ("AArch64", False, None)
+    assert (found["isa"], found["blocks"], found["virtual"]) == ("AArch64", True, None)
+    assert (found["offsets"], found["wide_blocks"], found["leads_back"]) == (True, False, False)

@@ -6,6 +6,7 @@
 | `x86_64` | x86-64 |
 | `aarch64` | AArch64, the 64-bit state of Armv8-A |
 | `riscv64` | RISC-V of 64 bits |
+| `block_state`, `x86_blocks`, `aarch64_blocks` | what surrounds basic blocks |
 
 `words` and `riscv_words` have the instruction encodings that the last two are written in.
 """

@@ -23,12 +23,12 @@ from inference.agent.targets.words import code
 
 __all__ = [
     "ADDITIONS",
+    "BLOCKS",
     "CHAIN",
     "HAS_CPUID",
     "ISA",
     "MACHINES",
     "SYNCHRONISE",
-    "TIMES_BLOCKS",
     "checks",
     "description",
     "documented",
@@ -39,7 +39,8 @@ __all__ = [
 
 ISA = "RISC-V"
 MACHINES = ("riscv64",)
-TIMES_BLOCKS = HAS_CPUID = False
+HAS_CPUID = False
+BLOCKS = None  # none are timed yet
 
 CHAIN = code([words.add(5, 5, 6)] * CHAIN_LENGTH)  # add x5, x5, x6
 

@@ -25,7 +25,7 @@ from inference.isa.aarch64.accesses import (
     stores_of,
 )
 from inference.isa.aarch64.block_frame import iteration_of
-from inference.isa.aarch64.blocks import block_of_bytes
+from inference.isa.aarch64.blocks import BLOCKS
 from inference.isa.aarch64.decoding import decode, decoded, table
 from inference.isa.code.block import Block
 from inference.isa.dependences import OperandAccess, Reduction
@@ -147,7 +147,7 @@ def test_every_form_reads_and_writes_what_qemu_does(tmp_path: Path) -> None:
 
 
 def block(*lines: str) -> Block:
-    return block_of_bytes(machine_code(lines))
+    return BLOCKS.block_of_bytes(machine_code(lines))
 
 
 def dependent(*lines: str) -> list[tuple[int, str]]:

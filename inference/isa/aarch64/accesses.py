@@ -30,6 +30,7 @@ from inference.isa.words.accesses import (
     RegisterPart,
     word_accesses,
 )
+from inference.isa.words.blocks import WordBlockInstruction
 
 __all__ = [
     "accesses_of",
@@ -101,6 +102,8 @@ def _with_address(entry: InstructionAccesses, addresses: InstructionAddresses) -
 
 
 def _decoded_instruction(instruction: BlockInstruction) -> DecodedInstruction:
+    if isinstance(instruction, WordBlockInstruction):
+        return instruction.decoded
     return decode(int.from_bytes(instruction.code, "little"))
 
 

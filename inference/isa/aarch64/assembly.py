@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from inference.isa.aarch64 import NAME
-from inference.isa.aarch64.blocks import steps_of
+from inference.isa.aarch64.blocks import BLOCKS
 from inference.isa.aarch64.statements import ReadInstruction, is_mnemonic, read_instruction
 from inference.isa.code.markers import RegionMarkers
 from inference.isa.words.assembly import AssemblySyntax
@@ -35,7 +35,7 @@ SYNTAX = AssemblySyntax(
     NAME,
     _read,
     is_mnemonic,
-    steps_of,
+    BLOCKS.steps_of,
     MARKERS,
     {"inst": 4, "word": 4, "long": 4, "4byte": 4, "byte": 1},
     "inst",

@@ -31,9 +31,9 @@ class Aarch64Target(IsaTarget):
 
     @cached_property
     def blocks(self) -> BlockReader:
-        from inference.isa.aarch64 import block_reader  # each facet when it is used
+        from inference.isa.aarch64.block_reader import READER  # each facet when it is used
 
-        return block_reader
+        return READER
 
     @cached_property
     def accesses(self) -> AccessReader:

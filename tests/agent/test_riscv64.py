@@ -81,7 +81,7 @@ def test_the_loop_starts_at_a_cache_line():
         Frame(isa="RISC-V", memory_register="x26", counter_register="x27", registers={"x4": 1}),
         Frame(isa="RISC-V", memory_register="x26", counter_register="x27", registers={"x27": 1}),
         Frame(isa="RISC-V", memory_register="x26", counter_register="x27", addresses={"x5": 1 << 20}),
-        Frame(isa="RISC-V", memory_register="x26", counter_register="x27", vectors={"v3": 1}),
+        Frame(isa="RISC-V", memory_register="x26", counter_register="x27", vectors={"v32": 1}),
         Frame(isa="RISC-V", memory_register="x26", counter_register="x27", vectors={"f32": 1}),
         Frame(isa="RISC-V", memory_register="x26", counter_register="x27", vectors={"f³": 1}),
     ],
@@ -121,6 +121,19 @@ def test_registers_have_the_values_of_the_frame(tmp_path):
     all_ones = 2**64 - 1
     expected = (0x123456789ABCDEF0, 3000, 2**64 - 2048, around.vector, 0xFFFFFFFF3F8CCCCD, all_ones)
     assert outcome.words[1:7] == expected
+
+
+@needs_qemu
+@pytest.mark.parametrize("bits", [128, 256])
+def test_named_vector_registers_are_filled_whatever_their_length(tmp_path, bits):
+    around = dataclasses.replace(riscv64.frame(), vectors={"v0": 2**64 - 1, "v31": 0x3F8CCCCD3F8CCCCD})
+    body = ["mv x7, x26", ".word 0x02838027", "addi x7, x26, 32", ".word 0x02838fa7"]  # vs1r.v
+    outcome = run(
+        [riscv64.function(around, machine_code(body))], tmp_path / "v", cpu=f"rv64,v=true,vlen={bits}"
+    )
+    count = bits // 64
+    assert outcome.words[:count] == (2**64 - 1,) * count
+    assert outcome.words[4 : 4 + count] == (0x3F8CCCCD3F8CCCCD,) * count
 
 
 @needs_qemu

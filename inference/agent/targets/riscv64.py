@@ -17,6 +17,7 @@ from inference.agent.checks import COPIES, ReferenceBlock, item
 from inference.agent.emulation import emulator
 from inference.agent.protocol import Frame
 from inference.agent.reading import Json
+from inference.agent.targets import riscv_vectors
 from inference.agent.targets import riscv_words as words
 from inference.agent.targets.target import CHAIN_LENGTH, ONLY_LOOP_BODIES, FrameError
 from inference.agent.targets.words import code
@@ -72,6 +73,7 @@ def function(frame: Frame, body: bytes) -> bytes:
     memory, counter = _number(frame.memory_register), _number(frame.counter_register)
     start = list(_save())
     start += _floating_point(frame)
+    start += riscv_vectors.fill(frame.vectors, _SCRATCH)
     start += [words.move(counter, _ITERATIONS), words.move(memory, _MEMORY)]
     start += _general(frame, {memory, counter})
     start += [words.NOP] * (-len(start) % (_LINE // 4))
@@ -104,6 +106,8 @@ def _floating_point(frame: Frame) -> Iterator[int]:
     for number in range(_REGISTERS):
         yield words.move_to_floating(number, _SCRATCH)
     for name, pattern in frame.vectors.items():
+        if riscv_vectors.is_vector(name):
+            continue
         if (
             name[:1] != "f"
             or not name[1:].isdecimal()

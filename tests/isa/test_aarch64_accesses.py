@@ -24,7 +24,7 @@ from inference.isa.aarch64.accesses import (
     reduction_of,
     stores_of,
 )
-from inference.isa.aarch64.block_frame import iteration_of
+from inference.isa.aarch64.block_frame import FRAMER
 from inference.isa.aarch64.blocks import BLOCKS
 from inference.isa.aarch64.decoding import decode, decoded, table
 from inference.isa.code.block import Block
@@ -327,7 +327,7 @@ def test_the_copies_of_a_measured_body_wait_for_nothing(text: str) -> None:
 )
 def test_an_iteration_ends_with_a_jump_to_the_next_one(lines: Sequence[str], jumps: list[str]) -> None:
     loop = block(*lines)
-    iteration = iteration_of(loop)
+    iteration = FRAMER.iteration_of(loop)
     words = decoded(iteration.code[len(loop.body) :])
     assert len(iteration.code) % 64 == 0
     assert [word.mnemonic for word in words[: len(jumps)]] == jumps

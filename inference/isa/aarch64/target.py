@@ -45,7 +45,7 @@ class Aarch64Target(IsaTarget):
     def frames(self) -> BlockFramer:
         from inference.isa.aarch64 import block_frame  # each facet when it is used
 
-        return block_frame
+        return block_frame.FRAMER
 
     @cached_property
     def front_end(self) -> FrontEndMaker:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 
-from inference.isa.block_facets import BodyMaker
+from inference.isa.block_facets import BlockFramer, BlockReader, BodyMaker
 from inference.isa.encodings import LearntDocument
 from inference.isa.facets import LatencyChainMaker, SchemeCatalogue
 from inference.isa.riscv64 import NAME
@@ -18,6 +18,18 @@ class RiscvTarget(IsaTarget):
         from inference.isa.riscv64 import catalogue  # each facet when it is used
 
         return catalogue
+
+    @cached_property
+    def blocks(self) -> BlockReader:
+        from inference.isa.riscv64.block_reader import READER  # each facet when it is used
+
+        return READER
+
+    @cached_property
+    def frames(self) -> BlockFramer:
+        from inference.isa.riscv64.block_frame import FRAMER  # each facet when it is used
+
+        return FRAMER
 
     @cached_property
     def chains(self) -> LatencyChainMaker:

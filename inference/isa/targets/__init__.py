@@ -11,7 +11,7 @@ from functools import cache
 from inference.isa.chains import ChainLink, Latency
 from inference.isa.target import IsaTarget
 
-X86, AARCH64 = "x86-64", "AArch64"
+X86, AARCH64, RISCV = "x86-64", "AArch64", "RISC-V"
 DEFAULT = X86
 """The instruction set of machine code and texts that name none."""
 
@@ -28,7 +28,13 @@ def _aarch64() -> IsaTarget:
     return TARGET
 
 
-FOLDERS: dict[str, Callable[[], IsaTarget]] = {X86: _x86, AARCH64: _aarch64}
+def _riscv64() -> IsaTarget:
+    from inference.isa.riscv64.target import TARGET  # imported when it is used
+
+    return TARGET
+
+
+FOLDERS: dict[str, Callable[[], IsaTarget]] = {X86: _x86, AARCH64: _aarch64, RISCV: _riscv64}
 
 
 def target_of(name: str) -> IsaTarget:

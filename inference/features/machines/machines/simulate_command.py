@@ -108,7 +108,7 @@ class Command(DataCommand):
 
 
 def _answering(options: dict[str, Any]) -> tuple[Harness, Json]:
-    """The harness and the facts of a processor with a port mapping."""
+    """(harness, facts) of a simulated processor that answers by a port mapping and executes nothing."""
     name, mapping, isa = _mapping(options["mapping"])
     chosen = {key: options[key] for key in (*_NUMERIC_OPTIONS, "counters", "seed")}
     return SimulatedHarness(mapping, **chosen), simulated_facts(name, mapping, options["counters"], isa)

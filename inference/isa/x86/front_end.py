@@ -8,8 +8,9 @@ number.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
-from iced_x86 import Decoder, Instruction, OpKind
+from iced_x86 import Decoder, OpKind
 
 from inference.isa.front_end import Aspect, FetchedInstruction, FrontEndCode, TimedCode, order_codes
 from inference.isa.start_values import START
@@ -227,10 +228,12 @@ def _order_codes() -> Iterator[FrontEndCode]:
 
 def fetched_instructions(code: bytes) -> list[FetchedInstruction]:
     """The instructions of machine code as a front end sees them."""
-    return [_fetched_instruction(instruction) for instruction in Decoder(64, code)]
+    return [_fetched_instruction(code[insn.ip : insn.next_ip]) for insn in Decoder(64, code)]
 
 
-def _fetched_instruction(insn: Instruction) -> FetchedInstruction:
+@lru_cache(maxsize=4096)  # the codes of a front end repeat a few hundred instructions thousands of times
+def _fetched_instruction(code: bytes) -> FetchedInstruction:
+    insn = Decoder(64, code).decode()
     mnemonic = MNEMONICS[insn.mnemonic]
     places = range(insn.op_count)
     registers = tuple(insn.op_register(at) if insn.op_kind(at) == OpKind.REGISTER else None for at in places)

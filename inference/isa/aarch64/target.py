@@ -37,9 +37,9 @@ class Aarch64Target(IsaTarget):
 
     @cached_property
     def accesses(self) -> AccessReader:
-        from inference.isa.aarch64 import accesses  # each facet when it is used
+        from inference.isa.aarch64.accesses import ACCESSES  # each facet when it is used
 
-        return accesses
+        return ACCESSES
 
     @cached_property
     def frames(self) -> BlockFramer:

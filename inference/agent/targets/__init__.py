@@ -51,4 +51,5 @@ def target_for(frame: Frame) -> Target:
 
 
 def _names() -> str:
-    return " or ".join(target.ISA for target in TARGETS)
+    *names, last = (target.ISA for target in TARGETS)
+    return f"{', '.join(names)} or {last}"

@@ -16,7 +16,8 @@ from typing import NamedTuple
 from inference.isa.aarch64 import statements as aarch64
 from inference.isa.code.block import BlockError
 from inference.isa.code.source import lines_without_drawings, without_colours
-from inference.isa.targets import AARCH64, DEFAULT
+from inference.isa.riscv64 import statements as riscv64
+from inference.isa.targets import AARCH64, DEFAULT, RISCV
 from inference.isa.x86.forms import MNEMONICS
 
 _MAX_LINE_LENGTH = 500  # characters that are looked at
@@ -34,6 +35,7 @@ _X86_REGISTER = re.compile(
 
 _NUMBER = r"[-+]?(?:0x[0-9a-f]+|\d+(?:\.\d+)?(?:e[-+]?\d+)?)"
 _SYMBOL = r"[.$a-z_][\w.$@+-]*"
+_RISCV_REGISTER = r"(?:zero|[sgt]p|ra|[xfv](?:[12]?\d|3[01])|f?[ast]\d{1,2}|v0\.t)"
 
 
 class _Signs(NamedTuple):
@@ -75,6 +77,16 @@ _SETS = (
         re.compile(r"b\.[a-z]{2}"),
         aarch64.is_mnemonic,
         aarch64.read_instruction,
+    ),
+    _Signs(
+        RISCV,
+        re.compile(r"\b(?:[xast]\d|f[ast]?\d|v\d|zero|ra|[sgt]p)", re.IGNORECASE),
+        re.compile(rf"{_RISCV_REGISTER}|(?:{_NUMBER}|%\w+\([\w.$+-]+\))?\s*\({_RISCV_REGISTER}\)"),
+        re.compile(rf"{_NUMBER}|%\w+\([\w.$+-]+\)|{_SYMBOL}"),
+        re.compile(r"$^"),
+        re.compile(r"$^"),
+        riscv64.is_mnemonic,
+        riscv64.read_instruction,
     ),
 )
 
@@ -163,8 +175,8 @@ def _mnemonics_of_x86() -> frozenset[str]:
 def isa_of_text(text: str, usual: str = DEFAULT) -> str:
     """The instruction set of assembly or a listing; `usual` for digits and texts that show none.
 
-    >>> isa_of_text("ldr x0, [x1]"), isa_of_text("4801d8"), isa_of_text("nop", "AArch64")
-    ('AArch64', 'x86-64', 'AArch64')
+    >>> isa_of_text("ldr x0, [x1]"), isa_of_text("lw a0, 8(sp)"), isa_of_text("4801d8")
+    ('AArch64', 'RISC-V', 'x86-64')
     """
     if isa := _recognised(text, usual):
         return isa

@@ -144,7 +144,7 @@ class BlockForm(RunForm, ProcessorForm):
     code = forms.CharField(
         label="Basic blocks",
         max_length=TEXT_LIMIT,
-        help_text="Assembly of x86-64 or AArch64, what compilers, disassemblers, debuggers and perf print, "
+        help_text="Assembly of x86-64, AArch64 or RISC-V, what compilers, disassemblers, debuggers and perf print, "
         "or machine code in hexadecimal digits. Code with jumps is cut into loops; other paragraphs are a "
         "block each.",
         widget=forms.Textarea(

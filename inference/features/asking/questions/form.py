@@ -156,7 +156,7 @@ class BlockForm(RunForm, ProcessorForm):
         of=BlockOptions,
         alone=False,  # in a loop, one will do: `choose_rows` checks all options together
         label="Number of copies",
-        help_text="0: as many as make about 800 instructions and 512 stores; in a loop 100 instructions.",
+        help_text="0: chosen for about 800 instructions and at most 512 stores, or 100 instructions in a loop.",
         required=True,
     )
     registers = AddressField(

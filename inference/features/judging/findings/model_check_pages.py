@@ -233,7 +233,7 @@ class CheckForm(MeasuringForm):
     mixes = RequestField(
         label="Mixes of each length",
         paper="5,000",
-        help_text="Of 2 to 6, 10, 15 and 20 schemes whose time alone is within 10 % of the prediction; 0 for none.",
+        help_text="Of 2 to 6, 10, 15 and 20 schemes that, alone, are within 10 % of their prediction; 0: none.",
         required=True,
     )
     sequences = RequestField(

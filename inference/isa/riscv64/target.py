@@ -7,7 +7,7 @@ from functools import cached_property
 
 from inference.isa.block_facets import BlockFramer, BlockReader, BodyMaker
 from inference.isa.encodings import LearntDocument
-from inference.isa.facets import LatencyChainMaker, SchemeCatalogue
+from inference.isa.facets import FrontEndMaker, LatencyChainMaker, SchemeCatalogue
 from inference.isa.riscv64 import NAME
 from inference.isa.target import IsaTarget
 
@@ -30,6 +30,12 @@ class RiscvTarget(IsaTarget):
         from inference.isa.riscv64.block_frame import FRAMER  # each facet when it is used
 
         return FRAMER
+
+    @cached_property
+    def front_end(self) -> FrontEndMaker:
+        from inference.isa.riscv64 import front_end  # each facet when it is used
+
+        return front_end
 
     @cached_property
     def chains(self) -> LatencyChainMaker:

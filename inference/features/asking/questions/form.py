@@ -156,7 +156,7 @@ class BlockForm(RunForm, ProcessorForm):
         of=BlockOptions,
         alone=False,  # in a loop, one will do: `choose_rows` checks all options together
         label="Number of copies",
-        help_text="0: chosen for about 800 instructions and at most 512 stores, or 100 instructions in a loop.",
+        help_text="0: chosen for about 1,600 instructions, or 100 in a loop; more for blocks that store often.",
         required=True,
     )
     registers = AddressField(

@@ -233,7 +233,7 @@ class CheckForm(MeasuringForm):
     mixes = RequestField(
         label="Mixes of each length",
         paper="5,000",
-        help_text="Of 2 to 6, 10, 15 and 20 schemes that, alone, are within 10 % of their prediction; 0: none.",
+        help_text="Of 2 to 6, 10, 15 and 20 schemes that are predicted within 10 % when alone; 0: none.",
         required=True,
     )
     sequences = RequestField(

@@ -145,8 +145,8 @@ class BlockForm(RunForm, ProcessorForm):
         label="Basic blocks",
         max_length=TEXT_LIMIT,
         help_text="Assembly of x86-64, AArch64 or RISC-V; output of compilers, disassemblers, debuggers and "
-        "perf; or machine code in hexadecimal digits. Code with jumps is cut into loops. Every other paragraph "
-        "is a block.",
+        "perf; or machine code in hexadecimal digits. Code with jumps is cut into loops. Every other "
+        "paragraph is a block.",
         widget=forms.Textarea(
             attrs={"rows": 10, "class": "mono", "spellcheck": "false", "autocapitalize": "off"}
         ),

@@ -141,7 +141,13 @@ class Features:
 GROUPS = {"legacy-sse": "legacy SSE", "mmx": "MMX:", "x87": "x87:", "avx512": "AVX-512"}
 """{group of schemes that users can select: prefix of its exclusions}."""
 
-SELECTABLE = (*GROUPS.values(), "a special case of", "an undocumented second encoding")
+SELECTABLE = (
+    *GROUPS.values(),
+    "a special case of",
+    "an undocumented second encoding",
+    "masked:",
+    "another mode:",
+)
 """Prefixes of exclusions that do not prevent measuring."""
 
 BREAKABLE = (

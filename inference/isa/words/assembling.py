@@ -16,7 +16,7 @@ from inference.agent.protocol import Frame
 from inference.isa.document import OperandForm
 from inference.isa.llvm_mc import AssemblerError
 from inference.isa.machine_bodies import DEFAULTS, CannotMeasureError, Kind, Options, interleave
-from inference.isa.scheme import Operand, Scheme
+from inference.isa.scheme import SELECTABLE, Operand, Scheme
 from inference.isa.words.allocation import (
     LOAD_BASE,
     STORE_BASE,
@@ -41,7 +41,9 @@ class BodyLanguage(NamedTuple):
         bank_of: The bank of an operand's registers.
         allocator: Chooses registers for the schemes of one copy. Raises `AllocationError`.
         memory: Number of the register that points to the middle of the memory.
-        frame: Of usual bodies.
+        frame: Of usual bodies, for a processor with these features; None where unknown.
+        setting: Lines in front of all copies, which set what the schemes of a copy need. Raises
+            `CannotMeasureError` where they need different settings.
         encode: Machine code of each line. Raises `AssemblerError`.
         refused: {scheme that `encode` does not know: its message}.
         missing_feature: As in `SchemeCatalogue`.
@@ -54,7 +56,8 @@ class BodyLanguage(NamedTuple):
     bank_of: Callable[[OperandForm], str]
     allocator: Callable[[Sequence[Demands]], Allocator]
     memory: int
-    frame: Callable[[], Frame]
+    frame: Callable[[Collection[str] | None], Frame]
+    setting: Callable[[Sequence[Scheme]], tuple[str, ...]]
     encode: Callable[[Sequence[str]], Sequence[bytes]]
     refused: Callable[[], Mapping[str, str]]
     missing_feature: Callable[[Scheme, Collection[str]], str]
@@ -63,7 +66,9 @@ class BodyLanguage(NamedTuple):
     def obstacle(self, text: str) -> str:
         """Why a scheme cannot be measured on any processor, "" where it can."""
         scheme = self.schemes().get(text)
-        return f"there is no such scheme for {self.name}" if scheme is None else scheme.exclusion
+        if scheme is None:
+            return f"there is no such scheme for {self.name}"
+        return "" if scheme.exclusion.startswith(SELECTABLE) else scheme.exclusion
 
     def single_lines(self) -> dict[str, str]:
         """{scheme that can be measured: a line of it}."""
@@ -93,14 +98,20 @@ class _Plan:
 
 
 class LoopText:
-    """A loop body: `copies` copies of an experiment, the first `half_copies` of them in `half_bytes`."""
+    """A loop body: `copies` copies of an experiment, the first `half_copies` of them in `half_bytes`.
+
+    `setting` lines stand in front of the copies, in the shorter loop as well: their time is in both.
+    """
 
     chains = None
     breakers: Sequence[Kind] = ()
 
-    def __init__(self, assembler: Assembler, lines: tuple[str, ...], copies: int) -> None:
+    def __init__(
+        self, assembler: Assembler, setting: tuple[str, ...], lines: tuple[str, ...], copies: int
+    ) -> None:
         self._assembler = assembler
-        self.lines = lines
+        self._setting = len(setting)
+        self.lines = (*setting, *lines)
         self.copies = copies
         self.half_copies = copies // 2
 
@@ -112,8 +123,17 @@ class LoopText:
     @property
     def half_bytes(self) -> int:
         """Bytes of the shorter loop. Raises `AssemblerError`."""
-        copy = len(self.lines) // self.copies
-        return sum(map(len, self._assembler.codes(self)[: copy * self.half_copies]))
+        return sum(map(len, self._assembler.codes(self)[: self._setting + self._length * self.half_copies]))
+
+    @property
+    def copy_code(self) -> bytes:
+        """Machine code of the first copy. Raises `AssemblerError`."""
+        return b"".join(self._assembler.codes(self)[self._setting : self._setting + self._length])
+
+    @property
+    def _length(self) -> int:
+        """Lines of a copy."""
+        return (len(self.lines) - self._setting) // self.copies
 
     @property
     def listing(self) -> tuple[str, ...]:
@@ -151,9 +171,10 @@ class Assembler:
             allocator = language.allocator([plan.demands for plan in plans])
         except AllocationError as error:
             raise CannotMeasureError("; ".join(dict.fromkeys(order)), str(error)) from None
+        setting = language.setting([plan.scheme for plan in plans])
         copies = max(2, -(-instructions // len(order)))
         lines = tuple(_line(language, plan, allocator) for _ in range(copies) for plan in plans)
-        body = LoopText(self, lines, copies)
+        body = LoopText(self, setting, lines, copies)
         self._waiting.append(body)
         return body
 
@@ -190,7 +211,7 @@ class MachineWordBodies:
 
     @cached_property
     def frame(self) -> Frame:
-        return self._language.frame()
+        return self._language.frame(self._features)
 
     @property
     def options(self) -> Options:
@@ -257,7 +278,7 @@ class WordBodies:
                 bodies[text] = assembler.unroll_in_order([text], instructions=1)
             except CannotMeasureError:
                 continue
-        return {text: body.code[: body.half_bytes] for text, body in bodies.items()}
+        return {text: body.copy_code for text, body in bodies.items()}
 
 
 def _with_code(body: LoopText, scheme: str) -> LoopText:

@@ -11,11 +11,12 @@ The default set has groups of one register, and elements of 32 bits where the wi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
+from inference.isa.document import OperandForm
 from inference.isa.riscv64.vector import forms
 from inference.isa.scheme import TIMED_BY_VALUES, Scheme, memory_use
 
@@ -36,6 +37,9 @@ MASKED = "masked:"
 
 OTHER_MODE = "another mode:"
 """Prefix of the exclusion of schemes whose time follows from that of one in the default set."""
+
+
+VECTOR_EXTENSIONS = ("V", "Zvfh")
 
 
 class Mode(NamedTuple):
@@ -69,6 +73,39 @@ def schemes_by_form() -> Mapping[str, Mapping[Mode | None, str]]:
     for text, scheme in vector_schemes().items():
         by_form.setdefault(scheme.form, {})[scheme.mode] = text
     return by_form
+
+
+@cache
+def operand_forms() -> Mapping[str, OperandForm]:
+    """The operands of schemes, by their names in all modes."""
+    originals = {form.text: form for form in forms().schemes}
+    operands: dict[str, OperandForm] = {}
+    for entry in vector_schemes().values():
+        pairs = zip(originals[entry.form].operands, entry.scheme.operands, strict=True)
+        operands |= {named.name: _form(form.name, named.name) for form, named in pairs}
+    return operands
+
+
+def _form(name: str, named: str) -> OperandForm:
+    """An operand in a mode: a group has as many registers as its name says, a float as many bits."""
+    form = forms().forms[name]
+    if scalar := re.fullmatch(r"FPR\[(\d+)\]", named):
+        return replace(form, width=int(scalar[1]))
+    group = re.fullmatch(r"VR(?:x(\d))?\[(?:e\d+,)?m(\d)\]", named)
+    return replace(form, span=int(group[1] or 1) * int(group[2])) if group else form
+
+
+def common_mode(modes: Collection[str]) -> str:
+    """A mode in which instructions of all these modes execute alike, `e32,m1`; "" where there is none.
+
+    >>> common_mode({"m1", "e8,m1", ""}), common_mode({""}), common_mode({"e8,m1", "e8,m2"})
+    ('e8,m1', 'e32,m1', '')
+    """
+    exact = {mode for mode in modes if "," in mode}
+    groups = {mode.rpartition(",")[2] for mode in modes if mode}
+    if len(exact) > 1 or len(groups) > 1:
+        return ""
+    return next(iter(exact), f"e{_USUAL},{next(iter(groups), 'm1')}")
 
 
 def _schemes_of(form: Scheme) -> Iterator[VectorScheme]:

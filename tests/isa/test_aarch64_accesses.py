@@ -29,8 +29,9 @@ from inference.isa.words.accesses import (
     word_accesses,
 )
 from inference.isa.words.table import WordForm
-from tests.isa.aarch64_experiment import Case, Observed, observe
+from tests.isa.aarch64_experiment import AARCH64
 from tests.isa.aarch64_program import machine_code, needs_llvm_mc, needs_qemu
+from tests.isa.access_experiment import Case, Observed, observe
 
 NOT_EXECUTED = ("interrupt", "system", "wait")
 """Categories: they end the program, or read what no register holds."""
@@ -126,7 +127,7 @@ def test_every_form_reads_and_writes_what_qemu_does(tmp_path: Path) -> None:
         words = {form.form.text: drawn(form, dice) for form in remaining}
         undrawn |= {text for text, word in words.items() if word is None}
         cases = {text: (word, case) for text, word in words.items() if word and (case := case_of(word))}
-        seen = observe([case for _, case in cases.values()], tmp_path / "program")
+        seen = observe(AARCH64, [case for _, case in cases.values()], tmp_path / "program")
         wanted = [expected(word) for word, _ in cases.values()]
         pairs = dict(zip(cases, zip(seen, wanted, strict=True), strict=True))
         assert not {text: pair for text, pair in pairs.items() if exceeds(*pair)}

@@ -111,7 +111,7 @@ def _with_immediate(mnemonic: str) -> _Expansion:
     """`add a0, a0, 1`, which is `addi`."""
 
     def expand(operands: Sequence[str]) -> list[Statement] | None:
-        return [(mnemonic, operands)] if integer((*operands, "x")[2:3][0]) is not None else None
+        return [(mnemonic, operands)] if integer((*operands, *"xxx")[2]) is not None else None
 
     return expand
 

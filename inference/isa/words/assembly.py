@@ -156,7 +156,9 @@ class _TextReader(AssemblyReader[_Statement]):
         return self._syntax.is_mnemonic(text.partition(" ")[0])
 
     def _kind_of(self, name: str) -> str:
-        return "harmless" if name in self._syntax.harmless else directives.kind_of(name)
+        if name in self._syntax.harmless:
+            return "harmless"
+        return "data" if name in self._syntax.data_bytes else directives.kind_of(name)
 
     def _directive(self, name: str, arguments: str, part: LinePart, number: int) -> None:
         super()._directive(name, arguments, part, number)

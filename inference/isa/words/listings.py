@@ -179,6 +179,8 @@ class _ListingReader:
                 return None
         else:
             step, symbols = self._step(line, text, length, places)
+            if length in self._syntax.sizes and len(step.code) != length:
+                self.misfits.append(line.number)
         return ProgramInstruction(
             line.number,
             line.text,

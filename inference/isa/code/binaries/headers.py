@@ -42,7 +42,8 @@ MACHINES = (
 )
 EXPECTED = (
     "an object file, an executable or a shared library of "
-    f"{', '.join(machine.isa for machine in MACHINES[:-1])} or {MACHINES[-1].isa} in the format ELF or Mach-O is expected"
+    f"{', '.join(machine.isa for machine in MACHINES[:-1])} or {MACHINES[-1].isa} "
+    "in the format ELF or Mach-O is expected"
 )
 
 
@@ -178,7 +179,9 @@ def _elf_file(content: bytes) -> ELFFile:
         BinaryFileError: It has another format, or is cut off within its header.
     """
     if not content.startswith(MAGIC):
-        kind = next((what for magic, what in _FOREIGN_FORMATS.items() if content.startswith(magic)), "")
+        kind = next(
+            (file_kind for magic, file_kind in _FOREIGN_FORMATS.items() if content.startswith(magic)), ""
+        )
         raise BinaryFileError(f"this is {kind}" if kind else f"this is no compiled program; {EXPECTED}")
     if len(content) < _HEADER_BYTES:
         raise BinaryFileError(
@@ -220,8 +223,8 @@ def _kind(file: ELFFile) -> str:
     """
     kind = file["e_type"]
     if kind not in _TYPES:
-        what = "a core dump" if kind == "ET_CORE" else "of an unknown type"
-        raise BinaryFileError(f"this file is {what}; {EXPECTED}")
+        kind_text = "a core dump" if kind == "ET_CORE" else "of an unknown type"
+        raise BinaryFileError(f"this file is {kind_text}; {EXPECTED}")
     return _TYPES[kind]
 
 

@@ -97,13 +97,22 @@ def program_of(
         works = [work_of_instruction(instruction, model, mapping) for instruction in block]
     load_ports = ports_of_loads(mapping) or 0
     described, jump_masks = _described_masks(block, works, simulated_ports)
-    computes_loaded = [_computes_loaded(work, load_ports) for work in works]
+    # In order, a µop that computes with nothing but the loaded value would hold up all behind it.
+    computes_loaded = [
+        _computes_loaded(work, load_ports) and not (model.issues_in_order and _has_only_addresses(row))
+        for row, work in zip(block, works, strict=False)
+    ]
     is_portless = [not row for row in described]
     graph = DependenceGraph(block, model, copies)
     waits = _Waits(graph, block, model, is_portless, computes_loaded, edges_of)
     uops: list[SimulatedUop] = []
     results: list[list[int]] = [[] for _ in graph.nodes]  # the places of the µops that make them
     loading: dict[int, range] = {}  # of an instruction that loads and computes, those of its loads
+    if model.issues_in_order:  # loads issue first, then what has the fewest ports
+        described = [
+            tuple(sorted(row, key=lambda mask: (bool(mask & ~load_ports), mask.bit_count())))
+            for row in described
+        ]
     for place, row in enumerate(described):
         slots = _slots(block[place].scheme or "", mapping, width)
         first = len(uops)
@@ -122,7 +131,9 @@ def program_of(
             makers = own
             if is_apart:
                 makers = own[len(loads) :] if waits.is_base(node) else own[: len(loads)]
-            results[node] = [k for k in makers if uops[k].ports & ~memory_ports] or [*makers]
+            making = [k for k in makers if uops[k].ports & ~memory_ports] or [*makers]
+            # In order, µops of an instruction issue one after another; its latency begins with the first.
+            results[node] = making[:1] if model.issues_in_order else making
     waiting_uops = [
         _with_waits(number, uop, waits, results, loading.get(uop.instruction, range(0)))
         for number, uop in enumerate(uops)
@@ -168,6 +179,10 @@ def _computes_loaded(work: Work | None, load_ports: int) -> bool:
     """Whether some µops load and others compute."""
     loads = [not mask & ~load_ports for mask in work or ()]
     return any(loads) and not all(loads)
+
+
+def _has_only_addresses(row: InstructionAccesses) -> bool:
+    return all(read.operand.endswith(IN_ADDRESS) for read in row.reads if read.memory is None)
 
 
 def _moves_base(row: InstructionAccesses) -> bool:
@@ -263,7 +278,8 @@ class _Waits:
         """Whether an instruction computes with what it loads, and stores nothing."""
         row, nodes = self._block[instruction], self._results[instruction]
         stores = any(access.memory is not None for access in row.writes)
-        return row.loads and not stores and bool(nodes) and not any(map(self._is_forwarded, nodes))
+        computes = self._computes_loaded[instruction] and row.loads and not stores
+        return computes and bool(nodes) and not any(map(self._is_forwarded, nodes))
 
     def load_latency(self, instruction: int) -> int:
         """Cycles from the issue of a load to that of the computation with the loaded value."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.formats.import_formats import read
+from inference.formats.import_formats import bytes_to_store, read
 from inference.formats.parsing import AnyNames, Parsed, resolve
 
 PAGE = (Path(__file__).parent / "golden" / "rvv-bench.html").read_text()
@@ -63,6 +64,10 @@ def test_each_table_and_all_scalar_instructions_are_a_part() -> None:
 )
 def test_rows_and_modes_without_a_scheme_are_listed(name: str, why: str) -> None:
     assert why in parsed_of(PAGE).left_out[name]
+
+
+def test_an_upload_is_stored_as_the_page_that_it_is() -> None:
+    assert bytes_to_store(BytesIO(PAGE.encode()), "index.html", 1 << 20) == PAGE.encode()
 
 
 def test_a_core_of_the_draft_is_named_so() -> None:

@@ -1,6 +1,6 @@
 """Stores instruction sets and looks schemes up in them; which core a machine has.
 
-x86-64 and AArch64 come with the software (`inference.isa`). Others are made from documents in the public
+Those of `inference.isa.targets` come with the software. Others are made from documents in the public
 format (`inference.isa.document`), or, with scheme texts only, from the names in an imported file.
 """
 

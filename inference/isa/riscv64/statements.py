@@ -140,7 +140,7 @@ def compressed_word(word: int) -> int | None:
 
 @cache
 def _short_forms() -> Mapping[str, Sequence[WordForm]]:
-    """{mnemonic: its compressed forms}."""
+    """{mnemonic without `c.`: its forms of 16 bits}."""
     forms: dict[str, list[WordForm]] = {}
     for form in table().forms:
         if form.encoding.bits == 16:

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from inference.isa import llvm_mc
 from inference.isa.document import InstructionSet, OperandForm
 from inference.isa.encodings import ZERO_REGISTER, LearntDocument, WordEncoding, with_encodings
-from inference.isa.riscv64.decoding import RISCV_CODECS
+from inference.isa.riscv64.codecs import RISCV_CODECS
 from inference.isa.riscv64.vector import DOCUMENT, forms
 from inference.isa.scheme import Scheme
 from inference.isa.words.accesses import GENERAL

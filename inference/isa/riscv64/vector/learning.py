@@ -64,7 +64,9 @@ def _varied(name: str, form: OperandForm, number: int) -> tuple[str, dict[Hashab
     if not form.bank:
         return form.assembly, {}, ""
     if form.bank == GENERAL:
-        names = {value or ZERO_REGISTER: f"x{value}" for value in _registers(10 + number, 1)}
+        names: dict[Hashable, str] = {
+            value or ZERO_REGISTER: f"x{value}" for value in _registers(10 + number, 1)
+        }
         return "{}", names, _GENERAL
     multiple, codec = _GROUPS.get(name, (1, _REGISTER))
     # The first sample of each operand is a register that no group of another one overlaps.

@@ -96,7 +96,7 @@ class LlvmScheme:
     words: tuple[str, ...]
 
     def has_name(self, opcode: str) -> bool:
-        """Whether LLVM's opcode is the mnemonic, as that of `addi`, of which `mv` and `li` are other names."""
+        """Whether LLVM's opcode is the mnemonic, as that of `addi`; `mv` and `li` are other names."""
         return self.scheme.mnemonic.replace(".", "_").upper() == opcode
 
     @property

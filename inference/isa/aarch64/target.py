@@ -73,9 +73,9 @@ class Aarch64Target(IsaTarget):
 
     @cached_property
     def changes(self) -> BlockChanger:
-        from inference.isa.aarch64 import changes  # each facet when it is used
+        from inference.isa.aarch64.changes import CHANGES  # each facet when it is used
 
-        return changes
+        return CHANGES
 
     @cached_property
     def operands(self) -> OperandChooser[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from inference.isa.block_facets import AccessReader, BlockFramer, BlockReader, BodyMaker
+from inference.isa.block_facets import AccessReader, BlockChanger, BlockFramer, BlockReader, BodyMaker
 from inference.isa.encodings import LearntDocument
 from inference.isa.facets import (
     ForeignNames,
@@ -68,6 +68,12 @@ class RiscvTarget(IsaTarget):
         from inference.isa.riscv64 import tools  # each facet when it is used
 
         return tools
+
+    @cached_property
+    def changes(self) -> BlockChanger:
+        from inference.isa.riscv64.changes import CHANGES  # each facet when it is used
+
+        return CHANGES
 
     @cached_property
     def operands(self) -> OperandChooser[Any]:

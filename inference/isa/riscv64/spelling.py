@@ -213,7 +213,7 @@ _RULES: Mapping[str, Sequence[_Rule]] = {
     "add.uw": (_without("zext.w", 2, ZERO_PART),),
     "beq": (_without("beqz", 1, ZERO_PART),),
     "bne": (_without("bnez", 1, ZERO_PART),),
-    "bge": (_without("bgez", 1, ZERO_PART), _without("blez", 0, ZERO_PART)),
+    "bge": (_without("blez", 0, ZERO_PART), _without("bgez", 1, ZERO_PART)),
     "blt": (_without("bltz", 1, ZERO_PART), _without("bgtz", 0, ZERO_PART)),
     "jal": (_without("jal", 0, _RETURN_ADDRESS),),
     "jalr": (_jump_and_link_register,),

@@ -126,8 +126,8 @@ def compressed_word(word: int) -> int | None:
     """
     decoded = decode(word)
     form, operands = decoded.form, decoded.operands
-    if form is None:
-        return None
+    if form is None or (operands and operands[0] == ZERO_PART and form.operands[0].access == "W"):
+        return None  # a short form without a result would be a hint
     mnemonic = form.mnemonic
     if mnemonic == "ret":
         mnemonic, operands = "jr", (RegisterPart(GENERAL, RETURN_ADDRESS, 64), 0)

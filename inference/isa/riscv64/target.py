@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -86,6 +86,12 @@ class RiscvTarget(IsaTarget):
         from inference.isa.riscv64.naming import NAMES  # each facet when it is used
 
         return NAMES
+
+    @cached_property
+    def register_groups(self) -> Sequence[Mapping[int, str]]:
+        from inference.isa.riscv64.vector.modes import register_groups  # each facet when it is used
+
+        return register_groups()
 
     @cached_property
     def learn_document(self) -> Callable[[], LearntDocument]:

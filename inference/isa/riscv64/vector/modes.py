@@ -117,6 +117,16 @@ def common_mode(modes: Collection[str]) -> str:
     return next(iter(exact), f"e{_USUAL},{next(iter(groups), 'm1')}")
 
 
+def register_groups() -> list[Mapping[int, str]]:
+    """{registers in a group: scheme} of each form and width that is described in several sizes."""
+    groups: dict[tuple[str, int], dict[int, str]] = {}
+    for form, schemes in schemes_by_form().items():
+        for mode, text in schemes.items():
+            if mode is not None:
+                groups.setdefault((form, mode.sew), {})[mode.lmul] = text
+    return [sizes for sizes in groups.values() if len(sizes) > 1]
+
+
 def _schemes_of(form: Scheme) -> Iterator[VectorScheme]:
     names = _names_of(form)
     group = next((name for name in names if name.startswith("VG")), "")

@@ -21,7 +21,10 @@ from inference.formats.provenance import PRODUCT
 from inference.formats.quoting import json_text
 
 _PORTS, _INSTRUCTIONS = 1, 2  # processes
-_FIRST_THREAD = 1001  # of instructions: no number of a thread occurs twice, for viewers that look at it alone
+_FIRST_PORT, _FIRST_THREAD = 101, 1001
+"""Threads of ports and of instructions. Perfetto names a thread by its number alone, and takes one with the
+number of a process for its main thread: no number occurs twice."""
+
 _DELAYS = {
     PortDelay.OCCUPIED: "port taken by",
     PortDelay.RESULT_BUS: "result bus taken by",
@@ -49,7 +52,7 @@ def _events(loop: LoopTimeline) -> Iterator[Json]:
         yield _metadata("process_name", process, 0, name=name)
         yield _metadata("process_sort_index", process, 0, sort_index=process)
     for port, name in enumerate(loop.ports):
-        yield from _thread(_PORTS, port + 1, f"port {name}")
+        yield from _thread(_PORTS, _FIRST_PORT + port, f"port {name}")
     threads = _Threads(loop)
     for number, name in threads.names:
         yield from _thread(_INSTRUCTIONS, number, name)
@@ -129,7 +132,7 @@ def _on_port(loop: LoopTimeline, iteration: int, place: int) -> Iterator[Json]:
         **_delay_facts(loop, iteration, place),
     }
     busy = timeline.program.uops[place].busy
-    yield _slice(_PORTS, port + 1, loop.text_of(place), issued, issued + busy, details)
+    yield _slice(_PORTS, _FIRST_PORT + port, loop.text_of(place), issued, issued + busy, details)
 
 
 def _operand(loop: LoopTimeline, iteration: int, place: int, threads: _Threads) -> Iterator[Json]:

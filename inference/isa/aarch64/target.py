@@ -13,6 +13,7 @@ from inference.isa.block_facets import (
     BlockFramer,
     BlockReader,
     BodyMaker,
+    DependentBlockMaker,
 )
 from inference.isa.encodings import LearntDocument
 from inference.isa.facets import (
@@ -64,6 +65,12 @@ class Aarch64Target(IsaTarget):
         from inference.isa.aarch64 import assembling  # each facet when it is used
 
         return assembling.BODIES
+
+    @cached_property
+    def dependent_blocks(self) -> DependentBlockMaker:
+        from inference.isa.aarch64 import assembling  # each facet when it is used
+
+        return assembling.DEPENDENT_BLOCKS
 
     @cached_property
     def tools(self) -> LlvmSide:

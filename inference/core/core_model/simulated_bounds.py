@@ -23,6 +23,7 @@ from inference.core.core_model.prediction import (
 )
 from inference.core.core_model.simulated_program import UndescribedSchemeError, program_of
 from inference.core.simulation.steady_state import simulate
+from inference.core.texts import count_of
 from inference.isa.dependences import InstructionAccesses
 
 _SIMULATION_MARGIN = 1.01
@@ -68,7 +69,7 @@ def order_bounds(
     longest = int(gaps.argmax())
     place = program.uops[(longest + 1) % len(program.uops)].instruction
     mnemonic = (block[place].scheme or "").partition(" ")[0] if place < len(block) else "the jump"
-    why = f"nothing overtakes: `{mnemonic}` and all behind it wait {gaps[longest]} cycles"
+    why = f"`{mnemonic}` and all behind it wait {count_of(int(gaps[longest]), 'cycle')}"
     return [CoreBound(BoundKind.ORDER, _at_least(simulation.cycles, other_bounds), why)]
 
 

@@ -88,6 +88,12 @@ class RiscvTarget(IsaTarget):
         return NAMES
 
     @cached_property
+    def learn_extensions(self) -> Mapping[str, Callable[[], LearntDocument]]:
+        from inference.isa.riscv64.vector.learning import learn_forms  # each facet when it is used
+
+        return {"V": learn_forms}
+
+    @cached_property
     def register_groups(self) -> Sequence[Mapping[int, str]]:
         from inference.isa.riscv64.vector.modes import register_groups  # each facet when it is used
 

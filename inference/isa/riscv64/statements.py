@@ -125,7 +125,7 @@ def compressed_word(word: int) -> int | None:
 def _short_forms() -> Mapping[str, Sequence[WordForm]]:
     """{mnemonic without `c.`: its forms of 16 bits in the order in which GNU's assembler tries them}.
 
-    `addi sp, sp, -16` is `c.addi`, though `c.addi16sp` has it, too.
+    An addition of -16 to the stack pointer has two, of which the general one is tried first.
     """
     forms: dict[str, list[WordForm]] = {}
     for form in sorted(table().forms, key=lambda form: len(form.form.mnemonic)):

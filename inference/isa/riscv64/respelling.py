@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from inference.isa.riscv64.spelling import CSRS, OTHER_OPERAND, WRITTEN_OPERANDS, vtype_number
+from inference.isa.riscv64.vector.respelling import EXPANSIONS as VECTOR_EXPANSIONS
 
 Statement = tuple[str, Sequence[str]]
 """Mnemonic and operands, as they are written."""
@@ -223,5 +224,6 @@ _EXPANSIONS: Mapping[str, _Expansion] = {
     **{f"rd{name}": _pattern(_READ[name]) for name in ("cycle", "time", "instret")},
     **{f"fr{name[1:]}": _pattern(_READ[name]) for name in ("fflags", "frm", "fcsr")},
     **{f"fs{name[1:]}": _pattern(f"csrrw zero, {name}, {{0}}") for name in ("fflags", "frm", "fcsr")},
+    **VECTOR_EXPANSIONS,
 }
 """{mnemonic: its expansion, None where the operands are those of an instruction}."""

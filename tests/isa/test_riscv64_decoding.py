@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from inference.isa import llvm_mc
 from inference.isa.code.block import BlockError
-from inference.isa.riscv64 import instruction_set
+from inference.isa.riscv64 import DOCUMENT, instruction_set
 from inference.isa.riscv64.assembly import SYNTAX
 from inference.isa.riscv64.blocks import BLOCKS
 from inference.isa.riscv64.decoding import decode, table, words_of
@@ -46,6 +46,7 @@ words_of_forms = st.builds(drawn_word, st.sampled_from(table().forms), st.random
 def test_llvm_mc_encodes_the_forms_as_the_document_says() -> None:
     learnt = learn_document()
     assert not learnt.changes
+    assert learnt.content == DOCUMENT.read_bytes()
     assert all(map(NEWER_THAN_LLVM_14.fullmatch, learnt.failures))
     assert learnt.forms + len(learnt.failures) == len(SCALARS)
     assert learnt.checked > 8_000

@@ -83,7 +83,7 @@ class RiscvTarget(IsaTarget):
 
     @cached_property
     def names(self) -> ForeignNames:
-        from inference.isa.riscv64.naming import NAMES  # each facet when it is used
+        from inference.isa.riscv64.tools import NAMES  # each facet when it is used
 
         return NAMES
 

@@ -88,9 +88,10 @@ class _Tables:
         self._command = (mca.release.mca, f"-mtriple={self._side.triple}", f"-mcpu={cpu}")
 
     def core(self) -> ModelledCore:
-        schemes = {scheme.text: scheme for scheme in self._target.schemes.schemes() if is_in_bodies(scheme)}
+        bodies = {scheme.text: scheme for scheme in self._target.schemes.schemes() if is_in_bodies(scheme)}
+        schemes = {text: scheme for text, scheme in bodies.items() if not scheme.mode}
         codes = self._side.instances(schemes)
-        skipped: dict[str, str] = {}
+        skipped = dict.fromkeys(bodies.keys() - schemes.keys(), "the tables have the slowest mode alone")
         lines: dict[str, str] = {}
         texts = texts_of(self._mca.release.mc, list(codes.values()), _LIMITS, self._side)
         for scheme, text in zip(codes, texts, strict=True):

@@ -102,7 +102,7 @@ def test_runs_on_a_simulated_core_are_measured_by_their_code(monkeypatch: pytest
     boards = Boards(ExecutingHarness(core))
     monkeypatch.setattr(measurer, "DatabaseBoard", boards)
     isa = new_isa("x86-64", [add, load], "a test")
-    facts = executing_facts("small", mapping, "x86-64")
+    facts = executing_facts("small", "x86-64", mapping)
     machine = Machine.objects.create(name="sim", kind="agent", isa=isa, facts=facts)
     run = do("block", {"machine": machine.pk, "blocks": ["4801d8", "4801d84801d9", "488b00"]})
     assert run.state == "done", run.error

@@ -12,7 +12,7 @@ from inference.isa.blocks import DETECTED, BlocksOfText, block_of_bytes, read
 from inference.isa.code.block import Block, BlockError
 from inference.isa.riscv64.front_end import fused_places, moves_of
 from inference.isa.riscv64.statements import read as read_statement
-from inference.isa.targets import RISCV
+from inference.isa.targets import RISCV, target_of
 from tests.drawn import examples
 
 START = 0x10594
@@ -242,3 +242,13 @@ def test_pairs_are_named_where_the_second_updates_what_the_first_makes(text: str
     assert list(moves_of(block)) == pairs
     assert len(fused_places(block, pairs)) == len(pairs)
     assert not fused_places(block, ())
+
+
+def test_addresses_of_compressed_loads_are_chosen_in_their_full_form() -> None:
+    variants = target_of(RISCV).memory_variants
+    assert variants is not None
+    codes = variants.variants(only_block("lw a0, 0(a1)\nlw a2, 8(a1)\nadd a0, a0, a2").code).code
+    assert {len(code) for code in codes.values()} == {10}
+    texts = [block_of_bytes(code, RISCV).text.splitlines() for code in codes.values()]
+    assert {text[2] for text in texts} == {"add a0, a0, a2"}
+    assert len({tuple(text) for text in texts}) == 3

@@ -30,6 +30,7 @@ from inference.isa.riscv64.vector.modes import (
 )
 from inference.isa.scheme import Scheme
 from inference.isa.words.assembling import BodyLanguage, LoopText, WordAssembler, WordBodies
+from inference.isa.words.dependent_blocks import DependentBlocks
 
 __all__ = ["BODIES", "LANGUAGE", "Assembler", "LoopText", "code_of_line", "frame", "instances", "obstacle"]
 
@@ -103,6 +104,7 @@ LANGUAGE = BodyLanguage(
     needs_assembler=False,
 )
 BODIES = WordBodies(LANGUAGE)
+DEPENDENT_BLOCKS = DependentBlocks(LANGUAGE, code_of_line)
 obstacle = LANGUAGE.obstacle
 instances = BODIES.instances
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from inference.isa.riscv64 import STACK_POINTER
 from inference.isa.riscv64.allocation import MEMORY
+from inference.isa.riscv64.blocks import BLOCKS
 from inference.isa.riscv64.decoding import decoded, table
 from inference.isa.riscv64.sampling import LAYOUT
 from inference.isa.riscv64.spelling import register_name
 from inference.isa.words.accesses import FLOAT, GENERAL, VECTOR, RegisterPart
 from inference.isa.words.changes import ChangeLanguage, WordChanger
+from inference.isa.words.memory_variants import WordMemoryVariants
 
 _ADD = 0x00000013  # addi x0, x0, 0
 _LOADS = {FLOAT: 0x00003007, VECTOR: 0x02800007}  # fld f0, 0(x0); vl1re8.v v0, (x0)
@@ -27,16 +29,16 @@ def _move(bank: str, number: int, source: int) -> int:
     return _MOVES.get(bank, _ADD) | sources | number << _TARGET
 
 
-CHANGES = WordChanger(
-    ChangeLanguage(
-        decoded=decoded,
-        table=table,
-        pointers=(*LAYOUT.bases, MEMORY, *LAYOUT.plain_bases, *LAYOUT.choices),
-        stack_pointer=STACK_POINTER,
-        no_op=_ADD,
-        cut=_cut,
-        compare=None,
-        move=_move,
-        register_name=lambda bank, number: register_name(RegisterPart(bank, number, 64)),
-    )
+_LANGUAGE = ChangeLanguage(
+    decoded=decoded,
+    table=table,
+    pointers=(*LAYOUT.bases, MEMORY, *LAYOUT.plain_bases, *LAYOUT.choices),
+    stack_pointer=STACK_POINTER,
+    no_op=_ADD,
+    cut=_cut,
+    compare=None,
+    move=_move,
+    register_name=lambda bank, number: register_name(RegisterPart(bank, number, 64)),
 )
+CHANGES = WordChanger(_LANGUAGE)
+MEMORY_VARIANTS = WordMemoryVariants(_LANGUAGE, BLOCKS.body_of)

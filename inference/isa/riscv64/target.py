@@ -6,7 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from inference.isa.block_facets import AccessReader, BlockChanger, BlockFramer, BlockReader, BodyMaker
+from inference.isa.block_facets import (
+    AccessReader,
+    BlockChanger,
+    BlockFramer,
+    BlockReader,
+    BodyMaker,
+    DependentBlockMaker,
+    MemoryVariantMaker,
+)
 from inference.isa.encodings import LearntDocument
 from inference.isa.facets import (
     ForeignNames,
@@ -21,6 +29,9 @@ from inference.isa.target import IsaTarget
 
 
 class RiscvTarget(IsaTarget):
+    plain_load = "ld GPR[64]:W, MEM[64]:R"
+    plain_store = "sd GPR[64]:R, MEM[64]:W"
+
     @cached_property
     def schemes(self) -> SchemeCatalogue:
         from inference.isa.riscv64 import catalogue  # each facet when it is used
@@ -62,6 +73,18 @@ class RiscvTarget(IsaTarget):
         from inference.isa.riscv64.assembling import BODIES  # each facet when it is used
 
         return BODIES
+
+    @cached_property
+    def dependent_blocks(self) -> DependentBlockMaker:
+        from inference.isa.riscv64.assembling import DEPENDENT_BLOCKS  # each facet when it is used
+
+        return DEPENDENT_BLOCKS
+
+    @cached_property
+    def memory_variants(self) -> MemoryVariantMaker:
+        from inference.isa.riscv64.changes import MEMORY_VARIANTS  # each facet when it is used
+
+        return MEMORY_VARIANTS
 
     @cached_property
     def tools(self) -> LlvmSide:

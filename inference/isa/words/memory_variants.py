@@ -22,6 +22,7 @@ from inference.isa.words.accesses import (
 )
 from inference.isa.words.changes import ChangeLanguage
 
+_BYTES = 4  # of an instruction that is not compressed
 _Address = tuple[int, int]
 """The number of the base, and the displacement in bytes."""
 
@@ -102,10 +103,12 @@ class WordMemoryVariants:
                 replace(value, base=base, displacement=displacement) if isinstance(value, InMemory) else value
                 for value in word.operands
             ]
-            encoded = self._language.table().by_text[word.form.text].word(operands)
+            # Compressed forms lack addresses; that of the scheme has one length in all variants.
+            text = word.scheme if word.size < _BYTES and word.scheme else word.form.text
+            encoded = self._language.table().by_text[text].word(operands)
             if encoded is None:
                 raise BlockError(f"instruction {number + 1} cannot be written with another address")
-            code += encoded.to_bytes(word.size, "little")
+            code += encoded.to_bytes(_BYTES, "little")
         return code
 
 

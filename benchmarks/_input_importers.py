@@ -11,11 +11,16 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from anica_app.formats.campaign_zip import kind_of_content, read_part
+from anica_app.formats.campaign_zip import kind_of_content, read_content, read_part
 from inference.agent import protocol
 from inference.agent.reading import ProtocolError
 from inference.formats.accuracy_baseline import read_baseline
-from inference.formats.block_files import LoopFilter, block_file_of, find_loops
+from inference.formats.block_files import (
+    LoopFilter,
+    block_file_of,
+    find_listed_loops,
+    find_loops,
+)
 from inference.formats.block_sets import BlockSetOptions, summarise
 from inference.formats.blocks_csv import BrokenRows
 from inference.formats.core_model_json import read_core_model
@@ -84,6 +89,7 @@ def upload_value(content: bytes, wanted: str = "") -> object:
 
 
 _table_value = partial(upload_value, wanted="SKL")
+_latencies_value = partial(upload_value, wanted="latencies")
 
 
 def _core_value(content: bytes) -> object:
@@ -121,6 +127,20 @@ def _loops_value(program: bytes, samples: tuple[bytes, str] | None = None) -> ob
 def _samples_value(content: bytes) -> object:
     """Of a program with a function of the name that the sound ones have."""
     return _loops_value(seeds.programs()[0], (content, "perf.txt"))
+
+
+def _listing_value(content: bytes) -> object:
+    block_file_of(content)
+    if not content.strip():
+        return None
+    _check_lines(find_listed_loops(content, "listing.txt", LoopFilter(), excerpts=9).lines())
+    return ()
+
+
+def _document_value(content: bytes) -> object:
+    """A single document of AnICA."""
+    kind_of_content(content)
+    return [vars(part.campaign) for part in read_content(content, "x.json")]
 
 
 def _blocks_value(content: bytes) -> object:
@@ -223,6 +243,8 @@ IMPORTERS = (
     Importer("winic", _golden("winic.yaml"), upload_value),
     Importer("instlat", _golden("instlat.txt"), upload_value),
     Importer("insn-bench", _golden("insn-bench.md"), upload_value),
+    Importer("instlat-latencies", _golden("instlat.txt"), _latencies_value),
+    Importer("rvv-bench", _golden("rvv-bench.html"), upload_value),
     Importer("agner", _golden("agner.csv"), upload_value),
     Importer("exegesis", _golden("exegesis-latency.yaml", "exegesis-throughput.yaml"), upload_value),
     Importer("core-model", _golden("core-model.json"), _core_value),
@@ -232,6 +254,8 @@ IMPORTERS = (
     Importer("campaign-archive", lambda: [seeds.campaign_archive()], _tree_value),
     Importer("anica-directory", seeds.anica_directories, _tree_value),
     Importer("block-set", lambda: seeds.BLOCKS, _blocks_value),
+    Importer("listing", lambda: seeds.LISTINGS, _listing_value),
+    Importer("anica-document", seeds.anica_documents, _document_value),
     Importer("program", seeds.programs, _loops_value),
     Importer("samples", lambda: seeds.SAMPLES, _samples_value),
     Importer("back-up", lambda: [seeds.backup()], _backup_value, BackupError),

@@ -72,7 +72,10 @@ class _MachineTable(BlockFile):
             return ()
         else:
             titles = dict(zip(self.columns.places, self.columns.names, strict=True))
-            machine = next(at for at, title in titles.items() if title.lower() in MACHINE_TITLES)
+            machine = next((at for at, title in titles.items() if title.lower() in MACHINE_TITLES), 0)
+            if not machine:
+                self.problems.add("the machines are in the first column", "the first column has the blocks")
+                return ()
             del titles[machine]
             self.columns = replace(self.columns, names=tuple(titles.values()), places=tuple(titles))
         by_block: dict[bytes | str, list[BlockEntry]] = {}

@@ -191,7 +191,7 @@ def test_no_text_breaks_the_parser(text: str) -> None:
 
 def test_the_beginning_of_a_long_file_ends_with_a_whole_block() -> None:
     block = "basic_blocks {\n  basic_block { machine_instructions { machine_code: '\\x90' } }\n}\n"
-    first = beginning_of((block * 50).encode(), 400)
+    first = beginning_of(io.BytesIO((block * 50).encode()), 400)
     assert len(first) <= 400
     assert summary_of(first.decode()).lines() == []
 
@@ -277,3 +277,9 @@ def test_equal_blocks_with_equal_numbers_are_no_contradiction() -> None:
     assert sum(len(chunk.rows) for chunk in chunks) == 3
     assert summary.remarks == []
     assert summary.repeated.count == 2
+
+
+def test_a_table_without_a_column_of_blocks_is_refused() -> None:
+    summary = summarise(io.BytesIO(b"machine,4801d8\nhsw,1\n"), "x.csv", SKIP)
+    assert not summary.acceptable
+    assert summary.lines()

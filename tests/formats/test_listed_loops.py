@@ -105,3 +105,8 @@ def test_a_line_that_looks_like_code_and_is_in_no_loop_is_told_with_its_number()
 def test_a_cell_with_a_line_that_is_not_read_is_no_block() -> None:
     with pytest.raises(BlockError, match="line 2: this line looks like code"):
         block_of_cell("401126: add %rbx,%rax\nimul %rbx,%rax\n401129: dec %ecx")
+
+
+def test_a_nul_is_refused_with_its_line() -> None:
+    with pytest.raises(ExchangeError, match="line 2: a NUL byte"):
+        find_listed_loops(b"  401126:\t90\tnop\n  401127:\t\0\n", "a.txt", LoopFilter())

@@ -24,6 +24,22 @@ BLOCKS = (
     b'bb,weight,tool\n"add rax, qword ptr [rbx + 8*rcx]; nop",12,0.5\n',
     b'nanoBench.sh -asm "ADD RAX, RBX; NOP" -config a.txt\nCORE_CYCLES: 1.00\n',
     b"          Benchmark    Cycles     Nanos\nDependent add chain      1.00      0.40\n",
+    b"# proto-file: gematria/proto/throughput.proto\n"
+    b'basic_blocks { basic_block { machine_instructions { machine_code: "H\\001\\330" } }'
+    b' inverse_throughputs { source: "a" inverse_throughput_cycles: [1, 2] } }\n',
+    b'{"CodeRegions": [{"Name": "a", "Instructions": ["addq\\t%rbx, %rax"], "SummaryView": {"Iterations":'
+    b' 100, "TotalCycles": 103, "Instructions": 100}}], "TargetInfo": {"CPUName": "znver3"}}\n',
+)
+LISTINGS = (
+    b"  401126:\t48 01 d8\tadd    %rbx,%rax\n  401129:\tff c9\tdec    %ecx\n"
+    b"  40112b:\t75 f9\tjne    401126\n",
+    b" 12.50 \xe2\x94\x82 6:   add %rbx,%rax\n 87.50 \xe2\x94\x82     jne 6\n",
+    b"|   .-> 0x00401126  4801d8  add rax, rbx\n|   `=< 0x00401129  75fb  jne 0x401126\n",
+    b"a 1234 [0] 1.5: 401126 f+0x0 (/a) insn: 48 01 d8\na 1234 [0] 1.5: 401129 f+0x3 (/a) insn: 75 fb\n",
+    b"   9 00000002 4801D8   <1>  add rax, rbx\n  10 00000005 75FB          jnz l\n",
+    b"0:000> u\n3 00007ff7`3b8b1000 4801d8 add rax,rbx\n3 00007ff7`3b8b1003 75fb jne a (00007ff7`3b8b1000)\n",
+    b"  0x00007f66b10f2ae0: f30f 100c | 87f3 0f59\n  0x00007f66b10f2ae8: 0c86 75f4\n",
+    b".L3:\n mov     eax, dword, ptr, [rdi, +, 4*rax]\n while n {\n add rax, rbx\n jne .L3\n",
 )
 TABLES = (
     b"experiment\tcpi\tnote\nadd R, R\t0.5\todd\n2*mul R, R\t1\t\n",
@@ -113,6 +129,14 @@ def anica_directories() -> list[bytes]:
         "start_bb.s": b"add rax, rbx\n",
     }
     return [packed({**files, "measurements.db": measurements}) for files in (campaign, one)]
+
+
+def anica_documents() -> list[bytes]:
+    """An abstract block of a discovery, and a configuration, without their campaign."""
+    from tests.anica.formats.published import DOCUMENTS, LABEL
+
+    names = (f"discoveries/{LABEL}.json", "campaign_config.json")
+    return [json.dumps(DOCUMENTS[name]).encode() for name in names]
 
 
 @cache

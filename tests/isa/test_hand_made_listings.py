@@ -55,3 +55,13 @@ def test_a_listing_made_by_hand_is_read_to_its_loop(listing: HandMadeListing) ->
 def test_each_program_has_five_listings() -> None:
     programs = [listing.name.rpartition(" ")[0] for listing in hand_made_listings()]
     assert {programs.count(program) for program in programs} == {LISTINGS_PER_PROGRAM}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1111111111111112b:f9", f"{'f' * 17} 90 nop", f"{'1' * 17} <f>:", f"0x{'6' * 17}: f30f 100c | 90"],
+)
+def test_an_address_beyond_64_bits_is_none(text: str) -> None:
+    with pytest.raises(BlockError) as caught:
+        read(text, 9)
+    assert caught.value.line in (0, 1)

@@ -38,6 +38,7 @@ _SHARES = re.compile(r"[ \t]*(\d{1,3}(?:\.\d{1,9})?)%(?:[ \t]+\d{1,3}(?:\.\d{1,9
 _PERF_LINE = re.compile(r"^\s*\d+\s+(?=(?:0x)?[0-9a-f]+(?::|\s+<))")
 """Number of samples before an address: `12  401000:`."""
 
+_ADDRESS_DIGITS = 16
 _ADDRESS = re.compile(r"\s*(?:0x)?[0-9a-f]+\s*:")
 _XED = re.compile(
     r"XDIS\s+(?P<address>[0-9a-f]+):\s+\S+\s+\S+\s+(?P<rest>(?:[0-9a-f]{2})+\s.*)", re.IGNORECASE
@@ -160,11 +161,14 @@ def parse_addressed(
     if ":" not in line and not _COLUMNS.fullmatch(line):
         return None
     if ">:" in line and (heading := _HEADING.fullmatch(line)):
+        if len(heading["address"].lstrip("0")) > _ADDRESS_DIGITS:
+            return None
         label, is_cut = heading["label"], heading["mark"] and _OFFSET.search(heading["label"])
         return None if is_cut else ListedLine(number, int(heading["address"], 16), label=label)
     if line.rstrip().endswith(");") and (function := _FUNCTION.fullmatch(line)):
         return ListedLine(number, label=function["label"])
-    if place := _place_of(line):
+    place = _place_of(line)
+    if place and len(place["address"].lstrip("0")) <= _ADDRESS_DIGITS:
         return _entry(number, int(place["address"], 16), _content_behind(place, line), language, count)
     named = _NAMED.fullmatch(line)
     return ListedLine(number, label=named["label"]) if named else None

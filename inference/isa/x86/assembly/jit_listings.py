@@ -56,7 +56,8 @@ def _read_luajit(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
 LUAJIT = ListingKind("LuaJIT", re.compile(r"^[ \t]*---- TRACE \d+ mcode", re.MULTILINE), _read_luajit)
 
 _V8_LINE = re.compile(  # bounded: a line of at most 1,000 characters
-    r"\s*0x(?P<address>[0-9a-f]+)\s+(?P<offset>[0-9a-f]+)\s+(?P<code>(?:[0-9a-f]{2}){1,15})\s+(?P<text>[A-Za-z]\S*.*)"
+    r"\s*0x(?P<address>[0-9a-f]{1,16})\s+(?P<offset>[0-9a-f]{1,16})\s+(?P<code>(?:[0-9a-f]{2}){1,15})\s+"
+    r"(?P<text>[A-Za-z]\S*.*)"
 )
 _LEAST_V8_LINES = 2  # whose offsets agree
 _V8_NAME = re.compile(r"name = (\S+)")
@@ -92,7 +93,7 @@ V8 = ListingKind(
 )
 
 _WORDS = re.compile(
-    r"\s*0x(?P<address>[0-9a-f]+): (?P<code>(?:[0-9a-f]{2}){1,2}(?:[\s|]+(?:[0-9a-f]{2}){1,2})*)[\s|]*"
+    r"\s*0x(?P<address>[0-9a-f]{1,16}): (?P<code>(?:[0-9a-f]{2}){1,2}(?:[\s|]+(?:[0-9a-f]{2}){1,2})*)[\s|]*"
 )
 _ENTRY = re.compile(r"\s*\[(?P<name>[A-Z][\w ]*)\]")
 _CONSTANTS = re.compile(  # bounded: a line of at most 1,000 characters

@@ -90,11 +90,14 @@ def test_what_a_page_sends_is_taken_and_an_unknown_name_is_refused(
     visitor: Client, world: dict[str, int]
 ) -> None:
     opened: set[str] = set()
-    numbers = {str(pk) for pk in world.values()}
-    addresses = {path.replace(NOWHERE, number) for _, path in ADDRESSES for number in numbers}
-    for address in sorted({*addresses, *MORE}):
+    expected = {form.__name__ for form in {*all_forms()} - OF_ACCOUNTS} - BASES - set(UNOPENED)
+    numbers = sorted({str(pk) for pk in world.values()})
+    addresses = [path.replace(NOWHERE, number) for number in numbers for _, path in ADDRESSES]
+    for address in dict.fromkeys([*MORE, *addresses]):
         if address.startswith(("/static", "/api/", "/accounts")):
             continue
+        if expected <= opened:  # each form is tried on the first page that has it
+            break
         page = visitor.get(address)
         if page.status_code != 200 or not page["Content-Type"].startswith("text/html"):
             continue
@@ -113,7 +116,7 @@ def test_what_a_page_sends_is_taken_and_an_unknown_name_is_refused(
             refusal = visitor.post(address, {"press": "start", "colour": "red"})
             assert refusal.status_code in (400, 200), (address, type(form))
             assert "There is no field &#x27;colour&#x27; here" in refusal.content.decode(), address
-    assert {form.__name__ for form in {*all_forms()} - OF_ACCOUNTS} - BASES - set(UNOPENED) <= opened
+    assert expected <= opened
 
 
 @pytest.mark.parametrize("form", sorted(OF_ACCOUNTS, key=str))

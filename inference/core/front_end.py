@@ -54,13 +54,26 @@ class FusionPair:
 
 
 @dataclass(frozen=True, slots=True)
+class ComparedTimes:
+    """Cycles of code without something and with it; `holds`: whether the difference has its effect."""
+
+    name: str
+    without: float
+    with_it: float
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
 class FrontEnd:
     """`numbers` in the order of the pages; the other fields are the series of the plots.
 
     `rates`: {filler: (instructions in a loop, instructions per cycle)}. `loop_lengths`, `straight_lengths`:
     (mean bytes of an instruction, instructions per cycle). `offsets`: (bytes behind the beginning of a cache
     line, cycles per iteration). `fusion`: comparisons and branches; `moves`: moves and operations on the
-    copy.
+    copy. `short_loops`: (instructions without ports, cycles per iteration), by the quickest filler.
+    `branch_ports`: of comparisons beside additions, alone and fused with a branch; it holds where that needs
+    none of their ports. `indexed`: of an `AddressUse` without and with an index register; it holds where that
+    takes another slot.
     """
 
     numbers: tuple[FrontEndNumber, ...]
@@ -70,6 +83,9 @@ class FrontEnd:
     offsets: tuple[tuple[int, float], ...]
     fusion: tuple[FusionPair, ...]
     moves: tuple[FusionPair, ...] = ()
+    short_loops: tuple[tuple[int, float], ...] = ()
+    branch_ports: tuple[ComparedTimes, ...] = ()
+    indexed: tuple[ComparedTimes, ...] = ()
 
     @property
     def full_rate_bytes(self) -> int | None:
@@ -125,6 +141,14 @@ def read_front_end(readings: Iterable[Reading]) -> FrontEnd:
             tuple(codes[Aspect.MOVE]),
         )
     )
+    branch_ports = _branch_ports(codes[Aspect.BRANCH_PORT])
+    indexed = _indexed(codes[Aspect.INDEXED], slots.value)
+    numbers += [
+        _count(
+            "branch_ports", "Comparisons that need no port where they are fused with a branch", branch_ports
+        ),
+        _count("indexed", "Kinds of memory operands that take another slot with an index register", indexed),
+    ]
     return FrontEnd(
         tuple(numbers),
         _rates(codes[Aspect.SIZE]),
@@ -133,6 +157,9 @@ def read_front_end(readings: Iterable[Reading]) -> FrontEnd:
         tuple(sorted((code.value, cycles) for code, cycles in codes[Aspect.OFFSET])),
         fusion,
         moves,
+        _short_loops(codes[Aspect.SHORT_LOOP]),
+        branch_ports,
+        indexed,
     )
 
 
@@ -255,6 +282,61 @@ def _fusion(readings: Sequence[Reading], slots: float | None) -> tuple[FusionPai
         FusionPair(name, cycles_of[1], cycles_of[0], cycles_of[0] - cycles_of[1] >= _MIN_FUSED_SAVING / slots)
         for name, cycles_of in by_name.items()
         if cycles_of.keys() == {0, 1}
+    )
+
+
+def _count(name: str, label: str, compared: Sequence[ComparedTimes]) -> FrontEndNumber:
+    value = float(sum(times.holds for times in compared)) if compared else None
+    return FrontEndNumber(name, f"{label}, of {len(compared)}", value)
+
+
+def _short_loops(readings: Sequence[Reading]) -> tuple[tuple[int, float], ...]:
+    quickest: dict[int, float] = {}
+    for code, cycles in readings:
+        quickest[code.value] = min(quickest.get(code.value, cycles), cycles)
+    return tuple(sorted(quickest.items()))
+
+
+_MIN_PORT_SHARE = 0.04
+"""Share of the additions' cycles that a comparison on their ports takes at least."""
+
+
+def _branch_ports(readings: Sequence[Reading]) -> tuple[ComparedTimes, ...]:
+    """A fused comparison needs no port where it is nearer the additions alone than those with a comparison.
+
+    Where slots limit additions, a comparison takes as long with a branch as without, and nothing shows.
+    """
+    by_name: dict[str, dict[int, float]] = defaultdict(dict)
+    for code, cycles in readings:
+        by_name[code.name][code.value] = cycles
+    additions = by_name.pop("", {}).get(0)
+    if additions is None:
+        return ()
+    return tuple(
+        ComparedTimes(
+            name,
+            cycles[1],
+            cycles[2],
+            cycles[1] >= (1 + _MIN_PORT_SHARE) * additions and 2 * cycles[2] < additions + cycles[1],
+        )
+        for name, cycles in by_name.items()
+        if cycles.keys() == {1, 2}
+    )
+
+
+_MIN_SLOT_SHARE = 0.75
+
+
+def _indexed(readings: Sequence[Reading], slots: float | None) -> tuple[ComparedTimes, ...]:
+    if slots is None:
+        return ()
+    by_name: dict[str, dict[int, float]] = defaultdict(dict)
+    for code, cycles in readings:
+        by_name[code.name][code.value] = cycles
+    return tuple(
+        ComparedTimes(name, cycles[0], cycles[1], cycles[1] - cycles[0] >= _MIN_SLOT_SHARE / slots)
+        for name, cycles in by_name.items()
+        if cycles.keys() == {0, 1}
     )
 
 

@@ -79,6 +79,7 @@ def front_end_codes(*, offsets: bool) -> tuple[FrontEndCode, ...]:
         *_jump_codes(),
         *(_offset_codes() if offsets else ()),
         *_pair_codes(),
+        *_short_loop_codes(),
     )
 
 
@@ -92,6 +93,16 @@ def _size_codes() -> Iterator[FrontEndCode]:
         for size in _SIZES:
             words = [filler[k % len(filler)] for k in range(size)]
             yield FrontEndCode(Aspect.SIZE, name, size, _timed(words, copies=1, loop=True))
+
+
+_SHORT_LOOPS = range(1, 33)  # instructions of a loop
+
+
+def _short_loop_codes() -> Iterator[FrontEndCode]:
+    for name, filler in _FILLERS.items():
+        for size in _SHORT_LOOPS:
+            words = [filler[k % len(filler)] for k in range(size)]
+            yield FrontEndCode(Aspect.SHORT_LOOP, name, size, _timed(words, copies=1, loop=True))
 
 
 def _straight_codes() -> Iterator[FrontEndCode]:

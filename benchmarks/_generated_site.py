@@ -96,7 +96,9 @@ def explained_mapping(isa: ISA, truth: Mapping) -> PortMapping:
         outcome = SchemeFate.CHARACTERISED if is_characterised else SchemeFate.EXCLUDED
         facts: dict[str, Any] = verdict if is_characterised else reason
         verdicts.append(Characterisation(text, outcome, "remaining", witnesses=witnesses, **facts))
-    usage = {each.scheme: each.usage for each in verdicts if each.outcome is SchemeFate.CHARACTERISED}
+    usage = {
+        verdict.scheme: verdict.usage for verdict in verdicts if verdict.outcome is SchemeFate.CHARACTERISED
+    }
     report = {**_REPORT, "funnel": funnel_of(verdicts)}
     row = store_mapping(
         "explained",
@@ -209,7 +211,7 @@ def generated_site(scale: Scale) -> World:
         block_set=blocks,
         question=done("ask", {"predictors": [predictor.pk], "blocks": ["4801d8480fafc3"]}),
         comparison=done(
-            "comparison", {"experiment_set": sets[2].pk, "mappings": [each.pk for each in rows[:3]]}
+            "comparison", {"experiment_set": sets[2].pk, "mappings": [row.pk for row in rows[:3]]}
         ),
         bin=(int(fullest[0]), int(fullest[1])),
     )
@@ -255,7 +257,7 @@ def _mappings(
 ) -> list[PortMapping]:
     """Each a tenth different from the first; the first two are evaluated, the others have copies of that."""
     texts = list(truth.usage)
-    made = []
+    rows = []
     for number in range(scale.mappings - 1):
         changed = dice.choice(len(texts), size=len(texts) // 10, replace=False) if number else ()
         usage = dict(truth.usage)
@@ -263,24 +265,24 @@ def _mappings(
             usage[texts[place]] = usage[texts[(int(place) + 1) % len(texts)]]
         value = Mapping(truth.ports, usage, r_max=6.0)
         name = f"mapping {number + 1}"
-        made.append(store_mapping(name, isa, value, origin=PortMapping.Origin.IMPORT, source="generated"))
-    first = [evaluate(made[0], sets[0]), evaluate(made[0], sets[2])]
+        rows.append(store_mapping(name, isa, value, origin=PortMapping.Origin.IMPORT, source="generated"))
+    first = [evaluate(rows[0], sets[0]), evaluate(rows[0], sets[2])]
     copies = [
         Evaluation(
             mapping=row,
-            experiment_set=each.experiment_set,
-            unit=each.unit,
-            n=each.n,
-            mape=(each.mape or 0) * dice.uniform(1, 2),
-            pearson=each.pearson,
-            kendall=each.kendall,
-            heat_map=each.heat_map,
+            experiment_set=evaluation.experiment_set,
+            unit=evaluation.unit,
+            n=evaluation.n,
+            mape=(evaluation.mape or 0) * dice.uniform(1, 2),
+            pearson=evaluation.pearson,
+            kendall=evaluation.kendall,
+            heat_map=evaluation.heat_map,
         )
-        for row in made[1:]
-        for each in first
+        for row in rows[1:]
+        for evaluation in first
     ]
     Evaluation.objects.bulk_create(copies, batch_size=5)
-    return made
+    return rows
 
 
 def _machine(isa: ISA) -> Machine:
@@ -328,20 +330,20 @@ def _runs(scale: Scale, mapping: PortMapping, experiment_set: ExperimentSet) -> 
             for number in range(scale.runs)
         ]
     )
-    told = Run.objects.get(name="run 1")
+    run = Run.objects.get(name="run 1")
     lines = [
-        RunEvent(run=told, seq=seq, kind=Log.kind, payload={"level": "info", "text": f"line {seq}"})
+        RunEvent(run=run, seq=seq, kind=Log.kind, payload={"level": "info", "text": f"line {seq}"})
         for seq in range(1, 501)
     ]
     RunEvent.objects.bulk_create(lines)
-    Run.objects.filter(pk=told.pk).update(next_seq=501)
-    told.refresh_from_db()
-    return told
+    Run.objects.filter(pk=run.pk).update(next_seq=501)
+    run.refresh_from_db()
+    return run
 
 
 def _front_end(machine: Machine) -> MeasuredFrontEnd:
     codes = front_end_codes(offsets=True)
-    readings = SimulatedFrontEnd().time([asked.code for asked in codes])
+    readings = SimulatedFrontEnd().time([code.code for code in codes])
     return store_front_end("generated", machine, list(zip(codes, readings, strict=True)), {})
 
 
@@ -362,7 +364,7 @@ def _csv(rows: int, texts: dict[int, str], chosen: list[int]) -> bytes:
 
 
 def _upload(name: str, content: bytes) -> Upload:
-    made = Upload.objects.create(file_name=name, content=content, sha256=name.rjust(64, "0"))
+    made = Upload.objects.create(file_name=name, beginning=content, sha256=name.rjust(64, "0"))
     read_uploads()
     made.refresh_from_db()
     return made

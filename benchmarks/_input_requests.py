@@ -37,15 +37,15 @@ def fuzz_requests(token: str, seed: int, n: int) -> Survey:
     logging.getLogger("django.request").setLevel(logging.CRITICAL)
     survey = Survey("requests", seed)
     client = Client(raise_request_exception=False, headers={"Authorization": f"Bearer {token}"})
-    found = schemathesis.openapi.from_dict(document()).get_all_operations()
-    operations = [one.ok() for one in found if isinstance(one, Ok)]
+    results = schemathesis.openapi.from_dict(document()).get_all_operations()
+    operations = [result.ok() for result in results if isinstance(result, Ok)]
     modes = (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE)
-    each = math.ceil(n / (len(operations) * len(modes)))
+    n_each = math.ceil(n / (len(operations) * len(modes)))
     for number, operation in enumerate(operations):
         for mode in modes:
             drawn = random.Random(f"{seed} {operation.label} {mode.value}")
             send = _sender(client, survey, drawn, f"{mode.value} {operation.label}")
-            _generate(operation, mode, each, seed + number, send)
+            _generate(operation, mode, n_each, seed + number, send)
     return survey
 
 
@@ -100,10 +100,10 @@ def _path(case: Any, drawn: random.Random) -> str:
 
 def _query(case: Any) -> dict[str, Any]:
     """The query as a browser sends it: text, or several."""
-    given = case.query or {}
+    query = case.query or {}
     return {
-        str(name): [str(one) for one in value] if isinstance(value, list) else str(value)
-        for name, value in given.items()
+        str(name): [str(entry) for entry in value] if isinstance(value, list) else str(value)
+        for name, value in query.items()
     }
 
 

@@ -35,7 +35,7 @@ def fuzz_uploads(browser: Client, seed: int, n: int) -> Survey:
 
     logging.getLogger("django.request").setLevel(logging.CRITICAL)
     survey = Survey("uploads", seed)
-    sound = {each.name: each.sound() for each in IMPORTERS if each.name not in _PARSED_ALONE}
+    sound = {importer.name: importer.sound() for importer in IMPORTERS if importer.name not in _PARSED_ALONE}
     names = sorted(sound)
     for number in range(n):
         name = names[number % len(names)]

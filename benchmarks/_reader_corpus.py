@@ -95,8 +95,8 @@ def sections_of(elf: bytes) -> dict[str, Section]:
     file = ELFFile(io.BytesIO(elf))
     relocated: defaultdict[int, set[int]] = defaultdict(set)
     for section in file.iter_sections():
-        for one in section.iter_relocations() if isinstance(section, RelocationSection) else ():
-            place, size = one["r_offset"], _SIZES.get(one["r_info_type"], 4)
+        for relocation in section.iter_relocations() if isinstance(section, RelocationSection) else ():
+            place, size = relocation["r_offset"], _SIZES.get(relocation["r_info_type"], 4)
             relocated[section["sh_info"]].update(range(place, place + size))
     return {
         section.name: Section(section.data(), frozenset(relocated[number]))

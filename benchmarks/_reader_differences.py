@@ -37,32 +37,32 @@ class Comparison:
     @property
     def total(self) -> int:
         """How many instructions there were."""
-        return self.same + self.jumps + sum(found.total() for found in self.rest.values())
+        return self.same + self.jumps + sum(texts.total() for texts in self.rest.values())
 
     def add(self, other: Comparison) -> None:
         """Count what another comparison has found."""
         self.same += other.same
         self.jumps += other.jumps
-        for reason, found in other.rest.items():
-            self.rest.setdefault(reason, Counter()).update(found)
+        for reason, texts in other.rest.items():
+            self.rest.setdefault(reason, Counter()).update(texts)
 
     def reasons(self) -> dict[str, int]:
         """How many there are for each reason, the most frequent ones first."""
-        counted = {reason: found.total() for reason, found in self.rest.items()}
-        return dict(sorted(counted.items(), key=lambda one: -one[1]))
+        counted = {reason: texts.total() for reason, texts in self.rest.items()}
+        return dict(sorted(counted.items(), key=lambda pair: -pair[1]))
 
 
 def compared(stretch: Stretch) -> Comparison:
     """Read a stretch of a listing as somebody would paste it, and compare each of its instructions."""
-    found = Comparison()
+    comparison = Comparison()
     for start in range(0, len(stretch.lines), LINES):
         end = start + LINES
         for line, got in _read(stretch.lines[start:end], stretch.lines[end : end + BEHIND]):
             row = _ADDRESS.fullmatch(line)
             address = int(row[1], 16) if row else -1  # of a heading
             if row is not None and address in stretch.code:
-                _count(found, row[2], address, stretch.code[address], got)
-    return found
+                _count(comparison, row[2], address, stretch.code[address], got)
+    return comparison
 
 
 def _read(lines: Sequence[str], behind: Sequence[str]) -> Iterator[tuple[str, bytes | str]]:
@@ -77,7 +77,10 @@ def _read(lines: Sequence[str], behind: Sequence[str]) -> Iterator[tuple[str, by
     if not any(row for _, row in rows):
         return
     try:
-        codes = {one.address: one.code for one in read_program("\n".join([*lines, *behind])).instructions}
+        codes = {
+            instruction.address: instruction.code
+            for instruction in read_program("\n".join([*lines, *behind])).instructions
+        }
     except BlockError as error:
         if len(lines) > 1:
             middle = len(lines) // 2
@@ -91,49 +94,49 @@ def _read(lines: Sequence[str], behind: Sequence[str]) -> Iterator[tuple[str, by
     yield from ((line, codes.get(int(row[1], 16), "passed over")) for line, row in rows if row)
 
 
-def _count(found: Comparison, text: str, address: int, expected: bytes, got: bytes | str) -> None:
+def _count(comparison: Comparison, text: str, address: int, expected: bytes, got: bytes | str) -> None:
     """Count one instruction: the same bytes, a jump of another length, or different for a reason."""
     if got == expected:
-        found.same += 1
+        comparison.same += 1
         return
     reason, shown = _reason(address, expected, got)
     if reason == "jump":
-        found.jumps += 1
+        comparison.jumps += 1
         return
     text = " ".join(_TAIL.sub("", text).split())
-    found.rest.setdefault(reason, Counter())[f"{text}  |  {expected.hex()}  |  {shown}"] += 1
+    comparison.rest.setdefault(reason, Counter())[f"{text}  |  {expected.hex()}  |  {shown}"] += 1
 
 
 def _reason(address: int, expected: bytes, got: bytes | str) -> tuple[str, str]:
     """(why it is not the same, what was got); "jump" is one of another length to the same place."""
     if isinstance(got, str):
         return f"refused: {_NUMBER.sub('…', got)[:160]}", got[:200]
-    wanted, found = _decoded(expected, address), _decoded(got, address)
-    if wanted is None or found is None:
+    right, got_instruction = _decoded(expected, address), _decoded(got, address)
+    if right is None or got_instruction is None:
         return "no single instruction", got.hex()
-    if _is_jump(wanted) and _is_jump(found) and wanted.mnemonic == found.mnemonic:
-        if wanted.near_branch_target == found.near_branch_target:
+    if _is_jump(right) and _is_jump(got_instruction) and right.mnemonic == got_instruction.mnemonic:
+        if right.near_branch_target == got_instruction.near_branch_target:
             return "jump", ""
         return "jump to another place", got.hex()
-    if _written(wanted) != _written(found):
-        return "another instruction", f"{got.hex()} {_written(found)}"
+    if _written(right) != _written(got_instruction):
+        return "another instruction", f"{got.hex()} {_written(got_instruction)}"
     kind = "shorter" if len(got) < len(expected) else "longer" if len(got) > len(expected) else "as long"
     return f"same text, other encoding, {kind}", got.hex()
 
 
 def _decoded(code: bytes, address: int) -> Instruction | None:
     """The instruction, None where the bytes are not exactly one."""
-    one = Decoder(64, code, ip=address).decode()
-    return None if one.is_invalid or one.len != len(code) else one
+    instruction = Decoder(64, code, ip=address).decode()
+    return None if instruction.is_invalid or instruction.len != len(code) else instruction
 
 
-def _is_jump(one: Instruction) -> bool:
+def _is_jump(instruction: Instruction) -> bool:
     """Whether it names a place in the code: jumps, calls and loops, and where a transaction goes on."""
-    return one.op_count > 0 and one.op_kind(0) == OpKind.NEAR_BRANCH64
+    return instruction.op_count > 0 and instruction.op_kind(0) == OpKind.NEAR_BRANCH64
 
 
-def _written(one: Instruction) -> str:
-    return str(_formatter().format(one))
+def _written(instruction: Instruction) -> str:
+    return str(_formatter().format(instruction))
 
 
 @cache

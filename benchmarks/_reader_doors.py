@@ -127,7 +127,7 @@ def _previewed(program: Client, text: str) -> Any:
     """What the API says of a file with the text."""
     from inference.models import Upload
 
-    upload = Upload.objects.create(file_name="text", content=_whole(text).encode(), sha256="0" * 64)
+    upload = Upload.objects.create(file_name="text", beginning=_whole(text).encode(), sha256="0" * 64)
     return program.get(f"/api/v1/uploads/{upload.pk}")
 
 

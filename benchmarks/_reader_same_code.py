@@ -22,20 +22,20 @@ class Assembled:
     mask: bytes
 
 
-def differing(one: Compiled, instructions: Sequence[Any]) -> tuple[int, list[str]]:
+def differing(program: Compiled, instructions: Sequence[Any]) -> tuple[int, list[str]]:
     """(how many instructions there are, each that differs in words); of jumps only the kind is compared."""
-    sections = section_of_lines(one.text)
-    lines = one.text.splitlines()
-    total, found = 0, []
-    for name, section in one.sections.items():
-        read = [each for each in instructions if sections[each.line - 1] == name]
+    sections = section_of_lines(program.text)
+    lines = program.text.splitlines()
+    total, differences = 0, []
+    for name, section in program.sections.items():
+        read = [instruction for instruction in instructions if sections[instruction.line - 1] == name]
         expected = list(_assembled(section))
-        total += sum(each.instruction.mnemonic != Mnemonic.NOP for each in expected)
-        for got, wanted in _pairs(read, expected):
+        total += sum(instruction.instruction.mnemonic != Mnemonic.NOP for instruction in expected)
+        for got, right in _pairs(read, expected):
             written = lines[got.line - 1].strip() if got else "(nothing)"
-            bytes_of = (wanted.code.hex() if wanted else "nothing", got.code.hex() if got else "nothing")
-            found.append(f"{one.name}: {written}  |  {bytes_of[0]}  |  {bytes_of[1]}")
-    return total, found
+            bytes_of = (right.code.hex() if right else "nothing", got.code.hex() if got else "nothing")
+            differences.append(f"{program.name}: {written}  |  {bytes_of[0]}  |  {bytes_of[1]}")
+    return total, differences
 
 
 def _assembled(section: Section) -> Iterator[Assembled]:
@@ -48,37 +48,39 @@ def _assembled(section: Section) -> Iterator[Assembled]:
 def _pairs(read: Sequence[Any], expected: Sequence[Assembled]) -> Iterator[tuple[Any, Assembled | None]]:
     """The instructions that differ; what the assembler has filled in to align code is passed over."""
     at = 0
-    for wanted in expected:
+    for right in expected:
         got = read[at] if at < len(read) else None
-        if got is not None and _same(got.code, wanted):
+        if got is not None and _same(got.code, right):
             at += 1
-        elif wanted.instruction.mnemonic != Mnemonic.NOP:
-            yield got, wanted
+        elif right.instruction.mnemonic != Mnemonic.NOP:
+            yield got, right
             at += 1
     for got in read[at:]:
         yield got, None
 
 
-def _same(code: bytes, wanted: Assembled) -> bool:
+def _same(code: bytes, right: Assembled) -> bool:
     """Whether code equals what the assembler wrote, apart from places that only a linker fills in."""
-    if code == wanted.code:
+    if code == right.code:
         return True
-    one = Decoder(64, code).decode()
-    if _is_direct(one) and _is_direct(wanted.instruction):
-        return bool(one.mnemonic == wanted.instruction.mnemonic)
-    if len(code) != len(wanted.code):
+    instruction = Decoder(64, code).decode()
+    if _is_direct(instruction) and _is_direct(right.instruction):
+        return bool(instruction.mnemonic == right.instruction.mnemonic)
+    if len(code) != len(right.code):
         return False
-    masked = (bytes(a & b for a, b in zip(each, wanted.mask, strict=True)) for each in (code, wanted.code))
-    return len(set(masked)) == 1 or _place_apart(one, wanted.instruction)
+    masked = (
+        bytes(a & b for a, b in zip(code_bytes, right.mask, strict=True)) for code_bytes in (code, right.code)
+    )
+    return len(set(masked)) == 1 or _place_apart(instruction, right.instruction)
 
 
-def _is_direct(one: Instruction) -> bool:
-    return one.flow_control in _DIRECT
+def _is_direct(instruction: Instruction) -> bool:
+    return instruction.flow_control in _DIRECT
 
 
-def _place_apart(one: Instruction, other: Instruction) -> bool:
+def _place_apart(instruction: Instruction, other: Instruction) -> bool:
     """Whether they differ only in a place relative to the code: the assembler knows it, a piece does not."""
-    if not (one.is_ip_rel_memory_operand and other.is_ip_rel_memory_operand):
+    if not (instruction.is_ip_rel_memory_operand and other.is_ip_rel_memory_operand):
         return False
-    one.memory_displacement = other.memory_displacement
-    return bool(one == other)
+    instruction.memory_displacement = other.memory_displacement
+    return bool(instruction == other)

@@ -88,7 +88,9 @@ def run(quick: bool) -> Iterator[Result]:
     for name in ALGORITHMS:
         for wastes in (False, True):
             yield _summary(
-                name, wastes, [each for each in outcomes if (each.algorithm, each.wastes) == (name, wastes)]
+                name,
+                wastes,
+                [outcome for outcome in outcomes if (outcome.algorithm, outcome.wastes) == (name, wastes)],
             )
 
 
@@ -104,13 +106,16 @@ def resumed(
     """The outcomes of (seed, algorithm) pairs, each kept in a file from which a benchmark goes on."""
     file.parent.mkdir(exist_ok=True)
     lines = file.read_text().splitlines() if file.exists() else []
-    kept = {(each.seed, each.algorithm): each for each in (Outcome(**json.loads(line)) for line in lines)}
+    outcomes = {
+        (outcome.seed, outcome.algorithm): outcome
+        for outcome in (Outcome(**json.loads(line)) for line in lines)
+    }
     for seed, name in cases:
-        if (seed, name) not in kept:
-            kept[seed, name] = outcome(seed, name)
+        if (seed, name) not in outcomes:
+            outcomes[seed, name] = outcome(seed, name)
             with file.open("a") as stream:
-                stream.write(json.dumps(asdict(kept[seed, name])) + "\n")
-    return [*kept.values()]
+                stream.write(json.dumps(asdict(outcomes[seed, name])) + "\n")
+    return [*outcomes.values()]
 
 
 def _outcome(seed: int, name: str) -> Outcome:
@@ -141,18 +146,18 @@ def outcome_on(core: DrawnCore, name: str, algorithm: Callable[[DrawnCore], Answ
     )
 
 
-def _right(found: PortMapping, truth: PortMapping, seed: int) -> frozenset[str]:
+def _right(mapping: PortMapping, truth: PortMapping, seed: int) -> frozenset[str]:
     """The schemes of a found mapping that no experiment among them tells from the true ones.
 
     Schemes with the same µops in both are right or wrong together. Those with the most experiments that take
     another time are left out, one such group after another.
     """
     dice = random.Random(seed)
-    pairs = {scheme: (found.usage[scheme], truth.usage[scheme]) for scheme in sorted(found.usage)}
+    pairs = {scheme: (mapping.usage[scheme], truth.usage[scheme]) for scheme in sorted(mapping.usage)}
     wrong = [
         mix
         for mix in (_drawn_experiment(dice, [*pairs]) for _ in range(_EXPERIMENTS * len(pairs)))
-        if not isclose(inverse_throughput(found, mix), inverse_throughput(truth, mix), rel_tol=_CLOSE)
+        if not isclose(inverse_throughput(mapping, mix), inverse_throughput(truth, mix), rel_tol=_CLOSE)
     ]
     left_out = set()
     while wrong:
@@ -179,8 +184,8 @@ def _by_pmevo(core: DrawnCore) -> Answer:
         domains=single_domains(schemes),
         core=core.facts(),
     )
-    found = infer_by_pmevo(problem, core.processor(), Silent(), core.seed)
-    return Answer(found.mapping, ())  # PMEvo's mapping is the best of many, nothing else
+    result = infer_by_pmevo(problem, core.processor(), Silent(), core.seed)
+    return Answer(result.mapping, ())  # PMEvo's mapping is the best of many, nothing else
 
 
 def _by_cegar(core: DrawnCore) -> Answer:
@@ -193,9 +198,9 @@ def by_cegar(core: DrawnCore, schemes: Sequence[str]) -> Answer:
     problem = CegarProblem(schemes, CegarSettings(), domains=units_of(schemes))
     facts = core.facts()
     waste = None if facts is None else facts.with_chains()
-    found = infer_by_cegar(problem, core.processor(), Silent(), core.seed, waste=waste)
-    claimed = found.mapping.usage if found.verdict is Determinacy.UNIQUE else ()
-    return Answer(found.mapping, [*claimed])
+    result = infer_by_cegar(problem, core.processor(), Silent(), core.seed, waste=waste)
+    claimed = result.mapping.usage if result.verdict is Determinacy.UNIQUE else ()
+    return Answer(result.mapping, [*claimed])
 
 
 def by_explaining(core: DrawnCore) -> Answer:
@@ -204,13 +209,13 @@ def by_explaining(core: DrawnCore) -> Answer:
     problem = ExplainProblem(
         schemes, ExplainSettings(), preferred=PREFERRED, domains=domains_of(schemes), core=core.facts()
     )
-    found = infer_explained(problem, core.processor(), Silent(), core.seed, None, solve_by_cegar)
+    result = infer_explained(problem, core.processor(), Silent(), core.seed, None, solve_by_cegar)
     claimed = [
-        each.scheme
-        for each in found.characterisations
-        if each.outcome is SchemeFate.CHARACTERISED and not each.doubts and not each.alternatives
+        verdict.scheme
+        for verdict in result.characterisations
+        if verdict.outcome is SchemeFate.CHARACTERISED and not verdict.doubts and not verdict.alternatives
     ]
-    return Answer(found.mapping, claimed)
+    return Answer(result.mapping, claimed)
 
 
 ALGORITHMS: dict[str, Callable[[DrawnCore], Answer]] = {
@@ -231,18 +236,22 @@ def _one_of_each_unit(core: DrawnCore) -> tuple[str, ...]:
 def _summary(name: str, wastes: bool, outcomes: Sequence[Outcome]) -> Result:
     """The mean share of right schemes of an algorithm, over cores with or without waste."""
     bar = RIGHT_WITH_WASTE if wastes else RIGHT
-    shares = [each.right for each in outcomes if each.right is not None]
+    shares = [outcome.right for outcome in outcomes if outcome.right is not None]
     more = {
         "cores": len(outcomes),
-        "without_a_mapping": [(each.seed, each.reason) for each in outcomes if each.right is None],
+        "without_a_mapping": [
+            (outcome.seed, outcome.reason) for outcome in outcomes if outcome.right is None
+        ],
         "of_the_bar": sum(share >= bar for share in shares),
         "least": round(min(shares, default=0.0), 3),
-        "schemes": sum(each.schemes for each in outcomes),
-        "claims": sum(each.claims for each in outcomes),
-        "false": sum(each.false for each in outcomes),
-        "wrong": sorted(f"{each.seed}: {scheme}" for each in outcomes for scheme in each.wrong),
-        "seconds": round(statistics.median([each.seconds for each in outcomes]), 1) if outcomes else None,
-        "too_long": [each.seed for each in outcomes if each.seconds > SECONDS],
+        "schemes": sum(outcome.schemes for outcome in outcomes),
+        "claims": sum(outcome.claims for outcome in outcomes),
+        "false": sum(outcome.false for outcome in outcomes),
+        "wrong": sorted(f"{outcome.seed}: {scheme}" for outcome in outcomes for scheme in outcome.wrong),
+        "seconds": round(statistics.median([outcome.seconds for outcome in outcomes]), 1)
+        if outcomes
+        else None,
+        "too_long": [outcome.seed for outcome in outcomes if outcome.seconds > SECONDS],
     }
     kind = "with-waste" if wastes else "without-waste"
     share = statistics.mean(shares) if shares else 0.0

@@ -85,7 +85,7 @@ def _grid(
 
 def _zen_plus(runs: Sequence[int]) -> Result:
     """CPU seconds for the blocking instructions of Zen+, with their published µops as the truth."""
-    uops = {scheme: sum(n for _, n in found) for scheme, found in ZEN_PLUS.usage.items()}
+    uops = {scheme: sum(n for _, n in terms) for scheme, terms in ZEN_PLUS.usage.items()}
     improper = tuple(scheme for scheme, count in uops.items() if count > 1)
     settings = CegarSettings(ports=10, r_max=5.0, alternatives=300)
     problem = CegarProblem(tuple(ZEN_PLUS.usage), settings, uops=uops, improper=improper)
@@ -93,7 +93,7 @@ def _zen_plus(runs: Sequence[int]) -> Result:
         _timed(problem, ZEN_PLUS, SimulatedProcessor(ZEN_PLUS, noise_cpi=ZEN_PLUS_NOISE, seed=run), run)
         for run in runs
     ]
-    ambiguous = sorted({scheme for each in done for scheme in each.result.ambiguous_schemes})
+    ambiguous = sorted({scheme for run in done for scheme in run.result.ambiguous_schemes})
     summary = _summary("zen+-blocking", ZEN_PLUS_PUBLISHED, done)
     return replace(summary, more={**summary.more, "ambiguous": ambiguous})
 
@@ -113,34 +113,37 @@ def _timed(problem: CegarProblem, mapping: PortMapping, processor: Measurer, see
     seconds = time.process_time() - began
     draw = random.Random(seed)
     mixes = [Experiment.of(draw.choices(problem.schemes, k=5)) for _ in range(MIXES)]
-    truth, found = (
-        np.array([inverse_throughput(one, mix) for mix in mixes]) for one in (mapping, result.mapping)
+    truth, predicted = (
+        np.array([inverse_throughput(candidate, mix) for mix in mixes])
+        for candidate in (mapping, result.mapping)
     )
-    explained = [result.mapping, *(each.mapping for each in result.alternatives)]
-    pearson = score(truth, found).pearson
+    explained = [result.mapping, *(alternative.mapping for alternative in result.alternatives)]
+    pearson = score(truth, predicted).pearson
     assert pearson is not None
-    return _Run(seconds, result, pearson, any(same_up_to_renaming(one, mapping) for one in explained))
+    return _Run(
+        seconds, result, pearson, any(same_up_to_renaming(candidate, mapping) for candidate in explained)
+    )
 
 
 def _summary(case: str, published: float | None, done: Sequence[_Run]) -> Result:
     """The median CPU seconds of several inferences, with their experiments and verdicts."""
-    times = [each.seconds for each in done]
-    experiments = [len(each.result.experiments) for each in done]
+    times = [run.seconds for run in done]
+    experiments = [len(run.result.experiments) for run in done]
     more = {
         "length": round(
-            statistics.mean(m.experiment.length for each in done for m in each.result.experiments), 2
+            statistics.mean(m.experiment.length for run in done for m in run.result.experiments), 2
         ),
         "least": round(min(times), 2),
         "most": round(max(times), 2),
         "runs": len(done),
         "experiments": statistics.median(experiments),
-        "longest": max(m.experiment.length for each in done for m in each.result.experiments),
+        "longest": max(m.experiment.length for run in done for m in run.result.experiments),
         "searching": round(statistics.median(r.result.searching_seconds / r.result.seconds for r in done), 3),
-        "pearson_least": round(min(each.pearson for each in done), 6),
-        "pearson_median": round(statistics.median(each.pearson for each in done), 6),
-        "verdicts": sorted(each.result.verdict.value for each in done),
-        "alternatives": [len(each.result.alternatives) for each in done],
-        "truth_listed": sum(each.includes_truth for each in done),
+        "pearson_least": round(min(run.pearson for run in done), 6),
+        "pearson_median": round(statistics.median(run.pearson for run in done), 6),
+        "verdicts": sorted(run.result.verdict.value for run in done),
+        "alternatives": [len(run.result.alternatives) for run in done],
+        "truth_listed": sum(run.includes_truth for run in done),
     }
     return Result(case, round(statistics.median(times), 2), "CPU s", published, more)
 

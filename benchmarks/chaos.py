@@ -53,24 +53,24 @@ def _told(*options: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def _came_through(case: str, told: Sequence[dict[str, Any]]) -> Result:
+def _came_through(case: str, lines: Sequence[dict[str, Any]]) -> Result:
     """Runs without a violation, of all runs; `told` is what `benchmarks._chaos` prints."""
-    *kinds, whole = told
-    violated = {pk for pk, _, _ in whole["broken"]}
+    *kinds, summary = lines
+    violated = {pk for pk, _, _ in summary["broken"]}
     more = {
-        "seed": whole["seed"],
-        "seconds": whole["seconds"],
-        "kills": {each["kind"]: each["kills"] for each in kinds},
-        **{name: whole[name] for name in ("disturbances", "violations", "lacks", "tracebacks")},
+        "seed": summary["seed"],
+        "seconds": summary["seconds"],
+        "kills": {kind["kind"]: kind["kills"] for kind in kinds},
+        **{name: summary[name] for name in ("disturbances", "violations", "lacks", "tracebacks")},
     }
-    return Result(case, whole["runs"] - len(violated), "runs", whole["runs"], more)
+    return Result(case, summary["runs"] - len(violated), "runs", summary["runs"], more)
 
 
-def _found(how: str, told: Sequence[dict[str, Any]]) -> Result:
+def _found(how: str, lines: Sequence[dict[str, Any]]) -> Result:
     """A run that was spoilt counts where something of the sort that was done is found."""
-    whole = told[-1]
-    spoilt = set(whole["sabotaged"])
-    found = {pk for pk, _, sort in whole["broken"] if sort == SORTS[how]}
-    more = {"seed": whole["seed"], "seconds": whole["seconds"], "runs": whole["runs"]}
-    more |= {"wrongly": len({pk for pk, _, _ in whole["broken"]} - spoilt)}
+    summary = lines[-1]
+    spoilt = set(summary["sabotaged"])
+    found = {pk for pk, _, sort in summary["broken"] if sort == SORTS[how]}
+    more = {"seed": summary["seed"], "seconds": summary["seconds"], "runs": summary["runs"]}
+    more |= {"wrongly": len({pk for pk, _, _ in summary["broken"]} - spoilt)}
     return Result(f"broken-{how}", len(found & spoilt), "runs", len(spoilt), more)

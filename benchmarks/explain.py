@@ -105,26 +105,28 @@ def truth(path: Path) -> PortMapping:
     return PortMapping(ports, usage, R_MAX)
 
 
-def judge(found: ExplainResult, processor: SimulatedProcessor, true: PortMapping) -> tuple[int, float, Json]:
+def judge(result: ExplainResult, processor: SimulatedProcessor, true: PortMapping) -> tuple[int, float, Json]:
     """How many schemes are characterised, and the share of the well-behaved ones that agree with the truth.
 
     Mappings agree up to a renaming of ports; what differs is listed.
     """
-    told = {each.scheme: each for each in found.characterisations}
-    kept = [s for s, each in told.items() if each.outcome is SchemeFate.CHARACTERISED]
+    verdicts = {verdict.scheme: verdict for verdict in result.characterisations}
+    kept = [s for s, verdict in verdicts.items() if verdict.outcome is SchemeFate.CHARACTERISED]
     well = [s for s in kept if s not in processor.quirks]
-    renaming = best_renaming(found.mapping, PortMapping(true.ports, {s: true.usage[s] for s in well}, R_MAX))
-    wanted = renaming.apply(PortMapping(true.ports, {s: true.usage[s] for s in kept})).usage
-    wrong = {s for s in kept if wanted[s] not in (told[s].usage, *told[s].alternatives)}
+    renaming = best_renaming(result.mapping, PortMapping(true.ports, {s: true.usage[s] for s in well}, R_MAX))
+    right = renaming.apply(PortMapping(true.ports, {s: true.usage[s] for s in kept})).usage
+    wrong = {s for s in kept if right[s] not in (verdicts[s].usage, *verdicts[s].alternatives)}
     disagreeing = [s for s in well if s in wrong]
     wrongly_kept = [s for s in kept if s in processor.quirks]
-    lost = {s: each for s, each in told.items() if each.outcome is not SchemeFate.CHARACTERISED}
+    lost = {s: verdict for s, verdict in verdicts.items() if verdict.outcome is not SchemeFate.CHARACTERISED}
     wrong_reason = [
         f"{s} ({quirk}): {lost[s].reason}, {lost[s].text}"
         for s, quirk in processor.quirks.items()
         if s in lost and lost[s].reason not in TRUE_REASONS[quirk]
     ]
-    well_lost = [f"{s}: {each.reason}, {each.text}" for s, each in lost.items() if s not in processor.quirks]
+    well_lost = [
+        f"{s}: {verdict.reason}, {verdict.text}" for s, verdict in lost.items() if s not in processor.quirks
+    ]
     more = {
         "misbehaving": len(processor.quirks),
         "wrongly_kept": wrongly_kept[:SHOWN],

@@ -131,8 +131,8 @@ def _prepared(size: Size, server: str) -> Load:
     cookie = "; ".join([session, *_first_cookies(server, session)])
     pages = ["/", "/runs/", "/machines/", "/mappings/", "/sets/", "/isas/", "/campaigns/"]
     pages += [f"/mappings/{row.pk}/"]
-    pages += [f"/runs/{each.pk}/" for each in runs] + [f"/machines/{each.pk}/" for each in machines]
-    sockets = [*(f"/ws/runs/{each.pk}/" for each in runs), "/ws/runs/"]
+    pages += [f"/runs/{run.pk}/" for run in runs] + [f"/machines/{machine.pk}/" for machine in machines]
+    sockets = [*(f"/ws/runs/{run.pk}/" for run in runs), "/ws/runs/"]
     mapping: list[object] = [truth.ports, usage]
     return Load(
         server,
@@ -235,7 +235,9 @@ def _results(
         {
             **more,
             "answers": int(total),
-            "within": {f"{1000 * each:g}": int(count) for each, count in sorted(answers.items()) if each < 9},
+            "within": {
+                f"{1000 * seconds:g}": int(count) for seconds, count in sorted(answers.items()) if seconds < 9
+            },
             "visitors_p95": round(1000 * percentile(report.times, 0.95), 1),
             "behind": round(report.late, 3),
         },
@@ -253,9 +255,9 @@ def _results(
     kinds = {"seen": dict(report.errors.most_common(5)), "runs": failed_runs[:3]}
     yield Result("errors", errors, "errors", None, kinds)
     grown = processes.grown()
-    worst = max(grown.values(), key=lambda each: each[-1] - each[0], default=[0.0, 0.0])
-    told = {name: [round(one, 1) for one in each] for name, each in grown.items()}
-    yield Result("memory-growth", round(worst[-1] - worst[0], 1), "MiB", None, {"processes": told})
+    worst = max(grown.values(), key=lambda sizes: sizes[-1] - sizes[0], default=[0.0, 0.0])
+    memory = {name: [round(size, 1) for size in sizes] for name, sizes in grown.items()}
+    yield Result("memory-growth", round(worst[-1] - worst[0], 1), "MiB", None, {"processes": memory})
     yield Result("generator", round(report.cpu, 3), "processors", None, {"limit": 1, "niceness": 0})
 
 
@@ -278,12 +280,14 @@ class _Processes:
 
     def grown(self) -> dict[str, list[float]]:
         """MiB of each process in every fifth of the time, one after the other; late ones are left out."""
-        most = max((len(each) for each in self._sizes.values()), default=0)
+        most = max((len(sizes) for sizes in self._sizes.values()), default=0)
         fifth = max(most // 5, 1)
         return {
-            name: [statistics.median(each[at : at + fifth]) for at in range(0, 5 * fifth, fifth) if each[at:]]
-            for name, each in sorted(self._sizes.items())
-            if len(each) >= 0.9 * most
+            name: [
+                statistics.median(sizes[at : at + fifth]) for at in range(0, 5 * fifth, fifth) if sizes[at:]
+            ]
+            for name, sizes in sorted(self._sizes.items())
+            if len(sizes) >= 0.9 * most
         }
 
     def running(self) -> dict[str, float]:

@@ -80,7 +80,7 @@ class _Round:
 
     @property
     def settled(self) -> dict[str, Answer]:
-        return {name: one for name, one in self.answers.items() if one.state == "settled"}
+        return {name: answer for name, answer in self.answers.items() if answer.state == "settled"}
 
 
 def run(quick: bool) -> Iterator[Result]:
@@ -125,7 +125,7 @@ def _items(starter: Sequence[str], default: Sequence[str], n: int) -> list[Batch
     while len(terms) < n:
         mix = drawn.choices(default, k=5) if len(terms) % 2 else drawn.sample(default, 2)
         terms.append(tuple((text, mix.count(text)) for text in sorted(set(mix))))
-    return [_item(one) for one in dict.fromkeys(terms)]
+    return [_item(term) for term in dict.fromkeys(terms)]
 
 
 def _item(terms: tuple[tuple[str, int], ...]) -> BatchItem:
@@ -192,15 +192,15 @@ def _textbook(microarchitecture_name: str, measured: _Round, more: Json) -> Resu
     """The share of documented schemes whose time alone is the documented one."""
     documented = documented_cpi(microarchitecture_name)
     answers = {text: measured.answers.get(f"1*{text}") for text in documented}
-    asked = {text: one for text, one in answers.items() if one is not None}
+    answered = {text: answer for text, answer in answers.items() if answer is not None}
     off = {
-        text: one.cycles
-        for text, one in asked.items()
-        if one.cycles is None or abs(one.cycles - documented[text][0]) > NEAR_CPI
+        text: answer.cycles
+        for text, answer in answered.items()
+        if answer.cycles is None or abs(answer.cycles - documented[text][0]) > NEAR_CPI
     }
-    share = 1 - len(off) / len(asked)
-    found = {**more, "schemes": len(asked), "within_cpi": NEAR_CPI, "off": off}
-    return Result("textbook", round(share, 4), "share", 1.0, found)
+    share = 1 - len(off) / len(answered)
+    facts = {**more, "schemes": len(answered), "within_cpi": NEAR_CPI, "off": off}
+    return Result("textbook", round(share, 4), "share", 1.0, facts)
 
 
 def _documented(microarchitecture_name: str | None) -> PortMapping | None:

@@ -98,17 +98,17 @@ def _skylake(case: Case, seeds: Sequence[int], quick: bool) -> Iterator[Result]:
     """MAPE on the published Skylake mixes: of the best mapping, a compact one, and the exact variant."""
     chosen = PMEvoSettings(ports=case.ports, **(_QUICK if quick else {}))
     runs = [case.infer(chosen, seed) for seed in seeds]
-    whole = [scores_of(found.mapping, case.mixes) for found, _, _ in runs]
+    scores = [scores_of(found.mapping, case.mixes) for found, _, _ in runs]
     seconds = [cpu for _, cpu, _ in runs]
     more = {
-        "seeds": [rounded(one.mape) for one in whole],
-        "pearson": _median([one.pearson for one in whole], 4),
-        "kendall": _median([one.kendall for one in whole], 4),
+        "seeds": [rounded(score.mape) for score in scores],
+        "pearson": _median([score.pearson for score in scores], 4),
+        "kendall": _median([score.kendall for score in scores], 4),
         "kinds": [found.mapping.uop_kinds for found, _, _ in runs],
         "cpu_seconds": _median(seconds, 1),
         "wall_seconds": _median([wall for _, _, wall in runs], 1),
     }
-    yield Result("skl-real-mape", _median([one.mape for one in whole]), "%", PUBLISHED_MAPE, more)
+    yield Result("skl-real-mape", _median([score.mape for score in scores]), "%", PUBLISHED_MAPE, more)
     compact = [_most_compact(case, found) for found, _, _ in runs]
     yield Result(
         "skl-real-compact-mape",

@@ -36,7 +36,7 @@ def run(quick: bool) -> Iterator[Result]:
         predictor.predict(asked[::2])  # loads what is compiled or made once for a scheme
         cost = cost_of(lambda predictor=predictor, asked=asked: predictor.predict(asked[1::2]))  # type: ignore[misc]
         answers, seconds = cost.value, cost.cpu
-        answered = sum(one.cycles is not None for one in answers)
+        answered = sum(answer.cycles is not None for answer in answers)
         more = {"blocks": len(answers), "answered": answered, "seconds": round(seconds, 3)}
         yield Result(case, round(len(answers) / seconds), "blocks/s", reference=WANTED, more=more)
 
@@ -68,7 +68,12 @@ def _model(codes: Sequence[bytes]) -> CoreModel:
     """A random core model that knows all schemes of the blocks: what it predicts does not matter here."""
     dice = random.Random(2)
     schemes = sorted(
-        {one.scheme for code in codes for one in block_of_bytes(code).instructions if one.scheme}
+        {
+            instruction.scheme
+            for code in codes
+            for instruction in block_of_bytes(code).instructions
+            if instruction.scheme
+        }
     )
     usage = {text: ((dice.randrange(1, 1 << _PORTS), dice.randint(1, 2)),) for text in schemes}
     latencies = {

@@ -125,9 +125,9 @@ def _listed(case: str, rest: Mapping[str, Counter[str]]) -> str:
     OUT.mkdir(exist_ok=True)
     path = OUT / f"reader-{case}.txt"
     with path.open("w") as file:
-        for reason, found in sorted(rest.items(), key=lambda one: -one[1].total()):
-            file.write(f"{found.total()} × {reason}\n")
-            file.writelines(f"    {times} × {written}\n" for written, times in found.most_common())
+        for reason, texts in sorted(rest.items(), key=lambda entry: -entry[1].total()):
+            file.write(f"{texts.total()} × {reason}\n")
+            file.writelines(f"    {times} × {written}\n" for written, times in texts.most_common())
     return f"out/{path.name}"
 
 
@@ -160,7 +160,7 @@ def _printer(codes: list[bytes]) -> Iterator[Result]:
             same += not reason
             if reason:
                 rest.setdefault(reason, Counter())[f"{code.hex()}  |  {shown}"] += 1
-        reasons = {one: found.total() for one, found in rest.items()}
+        reasons = {reason: texts.total() for reason, texts in rest.items()}
         more = {"blocks": len(codes), "no_block": none, "reasons": reasons, "listed_in": _listed(case, rest)}
         yield Result(case, round(100 * same / (len(codes) - none), 4), "%", 100.0, more)
 
@@ -178,7 +178,7 @@ def _read_again(text: str, code: bytes) -> tuple[str, str]:
         return "", ""
     if got == code:
         return f"{len(pieces)} pieces", ""
-    instructions = [one for piece in pieces for one in piece.block.instructions]
+    instructions = [instruction for piece in pieces for instruction in piece.block.instructions]
     pairs = zip(block_of_bytes(code).instructions, instructions, strict=False)
     first = next(((a, b) for a, b in pairs if a.code != b.code), None)
     if first is None:
@@ -197,13 +197,13 @@ def _compilers(quick: bool) -> Iterator[Result]:
     refused: Counter[str] = Counter()
     other: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="pmweb-corpus-") as work:
-        for one in compiled(paths, list(LEVELS), Path(work)):
+        for program in compiled(paths, list(LEVELS), Path(work)):
             texts += 1
             try:
-                reading = read(one.text, MAX_PIECES)
-                counted, differs = differing(one, read_program(one.text).instructions)
+                reading = read(program.text, MAX_PIECES)
+                counted, differs = differing(program, read_program(program.text).instructions)
             except BlockError as error:
-                refused[f"{one.name}: {error}"] += 1
+                refused[f"{program.name}: {error}"] += 1
                 continue
             pieces.update(piece.block.kind for piece in reading.pieces)
             total += counted
@@ -228,7 +228,9 @@ def _cold(processes: int) -> Iterator[Result]:
             block = block_of_bytes(code)
         except BlockError:
             continue
-        lines.update(dict.fromkeys(one.text for one in block.instructions if not one.obstacle))
+        lines.update(
+            dict.fromkeys(instruction.text for instruction in block.instructions if not instruction.obstacle)
+        )
     drawn = random.Random(SEED).sample(sorted(lines), DIFFERENT)
     paragraphs = ["\n".join(drawn[at : at + _PARAGRAPH]) for at in range(0, DIFFERENT, _PARAGRAPH)]
     with tempfile.NamedTemporaryFile("w", suffix=".s") as file:

@@ -150,13 +150,13 @@ def _question(settings: PMEvoSettings) -> tuple[FitnessGate, list[float]]:
     usage = {f"s{k:02}": ((1 << k % _PORTS | 1 << k % 5, 1 + k % 2),) for k in range(30)}
     mapping = PortMapping(tuple(map(str, range(_PORTS))), usage)
     alone = [Experiment.of([scheme]) for scheme in sorted(usage)]
-    asked = list(dict.fromkeys([*alone, *random_mixes(sorted(usage), 600, _SEED)]))
-    measured = SimulatedProcessor(mapping, noise=0.01, seed=_SEED).measure(asked)
+    experiments = list(dict.fromkeys([*alone, *random_mixes(sorted(usage), 600, _SEED)]))
+    measured = SimulatedProcessor(mapping, noise=0.01, seed=_SEED).measure(experiments)
     times = {result.experiment: result.cycles or 0.0 for result in measured}
     judge = FitnessGate(
         list(times), list(times.values()), tuple(sorted(usage)), settings, PacedReporter(Silent())
     )
-    return judge, [times[each] for each in alone]
+    return judge, [times[experiment] for experiment in alone]
 
 
 def _warm_up(common: bytes, piece: bytes, context: TaskContext) -> bytes:

@@ -46,8 +46,10 @@ def run(quick: bool) -> Iterator[Result]:
     core, cycles = recorded_core()
     cost = cost_of(lambda: inferred(core, cycles, _QUICK_SECONDS if quick else SECONDS))
     finding, chosen = cost.value
-    fresh = {mix: taken for mix, taken in cycles.items() if mix not in chosen}
-    alone, simulated = (scores(replace(core, scheduler=one), fresh) for one in (None, finding.scheduler))
+    fresh = {mix: measured for mix, measured in cycles.items() if mix not in chosen}
+    alone, simulated = (
+        scores(replace(core, scheduler=scheduler), fresh) for scheduler in (None, finding.scheduler)
+    )
     more = {
         "mixes": len(fresh),
         "tau": round(simulated.kendall or 0.0, 4),
@@ -80,8 +82,13 @@ def inferred(
     schemes = [found[0] for text in _usage(core) if (found := scheme_and_form(text)) is not None]
     kinds = operation_kinds(core, schemes)
     bodies = [
-        MeasuredBody(one.experiment, *body_accesses(one.experiment.terms), cycles[one.experiment], one.group)
-        for one in usable_experiments(cycles, kinds)
+        MeasuredBody(
+            mix.experiment,
+            *body_accesses(mix.experiment.terms),
+            cycles[mix.experiment],
+            mix.group,
+        )
+        for mix in usable_experiments(cycles, kinds)
     ]
     ends = time.monotonic() + seconds
     finding = infer_core_scheduler(core, bodies, kinds, lambda: time.monotonic() < ends)

@@ -65,7 +65,7 @@ def _imported(isa: ISA, lines: list[tuple[str, float]]) -> Iterator[Result]:
     """CPU seconds and memory of a file's preview and import."""
     content = _file(lines, seed=1)
     before = peak_mebibytes()
-    upload = Upload.objects.create(file_name="generated.csv", content=content, sha256="0" * 64)
+    upload = Upload.objects.create(file_name="generated.csv", beginning=content, sha256="0" * 64)
     named = {"upload": upload.pk, "isa": isa.name}
     preview = cost_of(lambda: done("read", named))
     stored = cost_of(lambda: done("import", {**named, "name": "generated"}))
@@ -80,5 +80,5 @@ def _imported(isa: ISA, lines: list[tuple[str, float]]) -> Iterator[Result]:
 
 
 def _import(name: str, content: bytes) -> None:
-    upload = Upload.objects.create(file_name=f"{name}.csv", content=content, sha256=name.rjust(64, "0"))
+    upload = Upload.objects.create(file_name=f"{name}.csv", beginning=content, sha256=name.rjust(64, "0"))
     done("import", {"upload": upload.pk, "name": name, "isa": "x86-64"})

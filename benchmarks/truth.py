@@ -60,7 +60,7 @@ def _skylake(folder: Path, quick: bool) -> Iterator[Result]:
     reference = _mapping(
         {name: [(ports, 1) for ports in uops] for name, uops in documented["assignment"].items()}
     )
-    judged = [each.experiment for each in case.mixes]
+    judged = [mix.experiment for mix in case.mixes]
     yield _result(
         "skl-exact", found, reference, judged, scores_of(found.mapping, case.mixes), cpu, SKYLAKE_EXACT
     )
@@ -76,23 +76,25 @@ def _zenp(folder: Path, quick: bool) -> Iterator[Result]:
     names = tuple(true.usage)
     found, cpu = _inferred(names, SimulatedProcessor(true, noise=0.01, seed=7), len(true.ports), quick)
     mixes = list(SimulatedProcessor(true).measure(random_mixes(names, 1000, seed=3)))
-    judged = [each.experiment for each in mixes]
+    judged = [mix.experiment for mix in mixes]
     yield _result("zenp-exact", found, true, judged, scores_of(found.mapping, mixes), cpu, None)
 
 
 def _zen2(data: Path, quick: bool) -> Iterator[Result]:
     """PMEvo's mapping of the recorded Zen 2 measurements against uops.info's vector ports."""
     file = data / "zen2" / ("starter.csv" if quick else "alone_pairs_floods.csv")
-    measured = [each for each in parse(file.read_bytes(), file.name, AnyNames()).measured if each.usable]
-    held = held_out_experiments((each.experiment for each in measured), _HELD_OUT, seed=0)
-    train = [each for each in measured if each.experiment not in held]
-    judging = [each for each in measured if each.experiment in held]
-    schemes = tuple(sorted({scheme for each in measured for scheme in each.experiment.schemes}))
+    measured = [
+        result for result in parse(file.read_bytes(), file.name, AnyNames()).measured if result.usable
+    ]
+    held = held_out_experiments((result.experiment for result in measured), _HELD_OUT, seed=0)
+    train = [result for result in measured if result.experiment not in held]
+    judging = [result for result in measured if result.experiment in held]
+    schemes = tuple(sorted({scheme for result in measured for scheme in result.experiment.schemes}))
     found, cpu = _inferred(schemes, RecordedMeasurer(train), _ZEN2_PORTS, quick)
-    known = [each for each in judging if all(s in found.mapping.usage for s in each.experiment.schemes)]
+    known = [result for result in judging if all(s in found.mapping.usage for s in result.experiment.schemes)]
     documented = _documented_zen2(data / "iwho" / "x86_uops_info_features.json")
     reference = _mapping({name: documented[name] for name in schemes if name in documented})
-    judged = [each.experiment for each in measured]
+    judged = [result.experiment for result in measured]
     scores = scores_of(found.mapping, known)
     yield _result("zen2-vector-exact", found, reference, judged, scores, cpu, ZEN2_EXACT)
 

@@ -251,7 +251,7 @@ def containment() -> list[tuple[str, str]]:
         ("Scratch folders", _scratch(abilities)),
         ("Network", _barriers(alone, filtered, tcp, lack=processes, open_to="open to them")),
         ("Other processes", _barriers(alone, filtered, lack=processes, open_to=users)),
-        ("System calls", _barriers(filtered, lack="seccomp on x86-64 or AArch64", open_to="all")),
+        ("System calls", _barriers(filtered, lack="seccomp on x86-64, AArch64 or RISC-V", open_to="all")),
         ("Namespaces", alone or "none: this host keeps user namespaces from the site"),
         ("More directories", os.environ.get(READ_VARIABLE, "") or f"none ({READ_VARIABLE})"),
     ]

@@ -26,7 +26,7 @@ from inference.features.learning.inferring.pmevo_page import CLOUD_FRAMES, appen
 from inference.features.running.runs.record import thinned
 from inference.formats import journal_events
 from inference.models import AnswerCache, Predictor, Run, RunCheckpoint, RunEvent, Upload
-from inference.models.run import UNDECIDED
+from inference.models.run import UNDECIDED, UPLOAD_SIZE
 from pmweb.models import AuditEntry, Pruning
 
 FOREVER = 0
@@ -157,7 +157,7 @@ def _answers(number: int) -> Iterator[Surplus]:
 
 
 def _uploads(days: int) -> Iterator[Surplus]:
-    yield Surplus(Upload.objects.filter(UNDECIDED, created__lt=_days_ago(days)), Length("content"))
+    yield Surplus(Upload.objects.filter(UNDECIDED, created__lt=_days_ago(days)), UPLOAD_SIZE)
 
 
 def _sessions(days: int) -> Iterator[Surplus]:

@@ -208,7 +208,13 @@ def fresh_blocks(domain: BlockDomain, number: int, length: int = LENGTH) -> list
 def judge_blocks(
     driver: Driver, blocks: Sequence[SampledBlock], report: Callable[[int], None] = lambda done: None
 ) -> list[JudgedBlock]:
-    """Verdicts on many blocks; `report` is called with the number of blocks judged so far."""
+    """Verdicts on many blocks, in their order.
+
+    Args:
+        driver: Asks the predictors and judges their answers.
+        blocks: Sampled blocks.
+        report: Called with the number of blocks judged so far.
+    """
     judged: list[JudgedBlock] = []
     for begin in range(0, len(blocks), _BATCH):
         judged += driver.judge(blocks[begin : begin + _BATCH])

@@ -216,7 +216,7 @@ class ChaosRun:
 
     def _mend(self, now: float) -> None:
         due = [(moment, mend) for moment, mend in self._mends if moment <= now]
-        self._mends = [each for each in self._mends if each not in due]
+        self._mends = [entry for entry in self._mends if entry not in due]
         for _, mend in due:
             mend()
 
@@ -232,18 +232,18 @@ class ChaosRun:
         ids = [run.pk for run in runs]
         while time.monotonic() < deadline:
             self.world.revive()
-            open_ones = steady(lambda: Run.objects.filter(pk__in=ids).exclude(state__in=Run.FINAL).count())
-            if not open_ones:
+            n_open = steady(lambda: Run.objects.filter(pk__in=ids).exclude(state__in=Run.FINAL).count())
+            if not n_open:
                 return
             time.sleep(5 * _LOOK_EVERY)
 
     def _note(self, run: Run, broken: Broken) -> None:
         """A violation, with the faults that hit its run."""
         hits = [fault for fault in self._faults if run.pk in fault.hit]
-        others = [fault for fault in self._faults if not fault.hit][-_FAULTS_TOLD:]
+        site_faults = [fault for fault in self._faults if not fault.hit][-_FAULTS_TOLD:]
         faults = (
             "; ".join(map(str, hits))
-            or f"none; the last of the site: {'; '.join(map(str, others)) or 'none'}"
+            or f"none; the last of the site: {'; '.join(map(str, site_faults)) or 'none'}"
         )
         self.report.broken.append(broken)
         self.say(f"VIOLATED: {broken}")

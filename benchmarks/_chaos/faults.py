@@ -85,10 +85,10 @@ class Strikes:
 
     def on_site(self) -> dict[str, int]:
         """Faults of the whole site."""
-        found = {"mail": 5, "freeze": 1}
-        found |= {"redis": 3} if self.world.redis else {}
-        found |= {"disk": 2} if self.world.disk else {}
-        return found | ({"clock": 2} if self.world.clock else {})
+        weights = {"mail": 5, "freeze": 1}
+        weights |= {"redis": 3} if self.world.redis else {}
+        weights |= {"disk": 2} if self.world.disk else {}
+        return weights | ({"clock": 2} if self.world.clock else {})
 
     def strike(self, name: str, target: Run | None) -> Struck | None:
         """Let a fault of `on_run` or `on_site` happen."""
@@ -112,7 +112,7 @@ class Strikes:
 
     def _agent(self, target: Run) -> Struck | None:
         measured_on = machine_id_of(target.config)
-        name = next((each for each in MACHINES if self.world.machine(each).pk == measured_on), None)
+        name = next((machine for machine in MACHINES if self.world.machine(machine).pk == measured_on), None)
         if name is None:
             return None
         self.world.agents[name].kill()

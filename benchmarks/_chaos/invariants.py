@@ -57,20 +57,20 @@ class Expected:
 def check(run: Run, expected: Expected) -> list[Broken]:
     """Everything that does not hold of a run that should have ended."""
     run.refresh_from_db()
-    found = [*_journal(run), *_ending(run), *_measurements(run, expected), *_result(run, expected)]
-    return [Broken(run.name, sort, text, run.pk) for sort, text in found]
+    flaws = [*_journal(run), *_ending(run), *_measurements(run, expected), *_result(run, expected)]
+    return [Broken(run.name, sort, text, run.pk) for sort, text in flaws]
 
 
 def check_leases(run: Run, sampling: Sampling) -> list[Broken]:
     """What was seen of a run's leases while it was disturbed."""
-    found = []
+    flaws = []
     for (pk, token), workers in sampling.holders.items():
         if pk == run.pk and len(workers) > 1:
             names = " and ".join(sorted(workers))
-            found.append(Broken(run.name, HELD_TWICE, f"lease {token} was held by {names}", pk))
+            flaws.append(Broken(run.name, HELD_TWICE, f"lease {token} was held by {names}", pk))
     if run.pk in sampling.backwards:
-        found.append(Broken(run.name, HELD_TWICE, sampling.backwards[run.pk], run.pk))
-    return found
+        flaws.append(Broken(run.name, HELD_TWICE, sampling.backwards[run.pk], run.pk))
+    return flaws
 
 
 def check_conflicts(run: Run) -> list[Broken]:
@@ -153,20 +153,20 @@ def _ending(run: Run) -> Iterator[tuple[str, str]]:
 
 def _measurements(run: Run, expected: Expected) -> Iterator[tuple[str, str]]:
     """The same ones, each once."""
-    found = measured(run)
+    actual = measured(run)
     rows = Measurement.objects.filter(experiment_set__run=run).count()
-    if rows != len(found):
-        yield DOUBLED, f"{rows - len(found)} of its measurements are there more than once"
-    if lost := sorted(expected.measured.keys() - found.keys()):
+    if rows != len(actual):
+        yield DOUBLED, f"{rows - len(actual)} of its measurements are there more than once"
+    if lost := sorted(expected.measured.keys() - actual.keys()):
         yield LOST, f"{len(lost)} of {len(expected.measured)} measurements are missing, such as {lost[0]}"
-    if more := sorted(found.keys() - expected.measured.keys()):
+    if more := sorted(actual.keys() - expected.measured.keys()):
         yield DOUBLED, f"{len(more)} measurements are too many, such as {more[0]}"
-    other = [key for key in found.keys() & expected.measured.keys() if found[key] != expected.measured[key]]
+    other = [key for key in actual.keys() & expected.measured.keys() if actual[key] != expected.measured[key]]
     if other:
         key = min(other)
         yield (
             DIFFERENT,
-            f"{len(other)} measurements differ; {key}: {found[key]}, not {expected.measured[key]}",
+            f"{len(other)} measurements differ; {key}: {actual[key]}, not {expected.measured[key]}",
         )
 
 
@@ -176,7 +176,9 @@ def _result(run: Run, expected: Expected) -> Iterator[tuple[str, str]]:
         return
     if where := difference(expected.outcome, outcome(run)):
         yield DIFFERENT, f"its outcome is another one: {where}"
-    right, steps = ({step for step in each if step[0] not in PACED} for each in (expected.told, told(run)))
+    right, steps = (
+        {step for step in counted if step[0] not in PACED} for counted in (expected.told, told(run))
+    )
     if lost := sorted(right - steps):
         yield LOST, f"its journal does not tell {lost[0]}, and {len(lost) - 1} other steps"
     if more := sorted(steps - right):

@@ -109,20 +109,20 @@ class Questions:
     def _cegar(self, number: int) -> Json:
         schemes = [self._schemes[text] for text in _EXACT]
         settings = {"epsilon": 0.02, "most_ports": 4, "alternatives": 4}
-        asked = {"algorithm": "cegar", "schemes": schemes, "mixes": 40, "settings": settings}
-        return {**asked, "source": self._machine(number)}
+        config = {"algorithm": "cegar", "schemes": schemes, "mixes": 40, "settings": settings}
+        return {**config, "source": self._machine(number)}
 
     def _pmevo(self, number: int) -> Json:
         """An evolution on one of the machines, short enough to be repeated hundreds of times."""
         settings = {"search": "evolution", "population": 60, "max_generations": 8, "threads": 1}
-        asked = {
+        config = {
             "algorithm": "pmevo",
             "ports": 4,
             "schemes": self._all,
             "mixes": 60,
             "settings": settings,
         }
-        return {**asked, "source": self._machine(number + 2)}
+        return {**config, "source": self._machine(number + 2)}
 
     def _explain(self, number: int) -> Json:
         return {
@@ -133,32 +133,34 @@ class Questions:
         }
 
     def _campaign(self, number: int) -> Json:
-        asked = {"predictors": self._predictors, "scheme_filter": _SEARCHED, "settings": _HASTY}
+        config = {"predictors": self._predictors, "scheme_filter": _SEARCHED, "settings": _HASTY}
         # Where none is named, it is the newest that has ended by then: how the others fared would decide.
-        return {**asked, "end": {"blocks": 80}, "against": self._earlier.pk}
+        return {**config, "end": {"blocks": 80}, "against": self._earlier.pk}
 
     def _measure(self, number: int) -> Json:
-        asked = {"schemes": self._all, "plan": "mixes", "mixes": 240, "length": 7}
-        return {**asked, **self._machine(number + 2)}
+        config = {"schemes": self._all, "plan": "mixes", "mixes": 240, "length": 7}
+        return {**config, **self._machine(number + 2)}
 
     def _import(self, number: int) -> Json:
-        lines = [f'"{each}",{k % 7 + 1}.5' for k, each in enumerate(_mixes(_ROWS))]
+        lines = [f'"{mix}",{k % 7 + 1}.5' for k, mix in enumerate(_mixes(_ROWS))]
         content = "\n".join(["experiment,cycles", *lines])
         return {"upload": _uploaded("rows.csv", content), "isa": self._isa.name, "name": f"imported {number}"}
 
     def _check_model(self, number: int) -> Json:
-        asked = {"schemes": self._all, "mixes": 4, "sequences": 2, "permutations": 2}
-        return {**asked, **self._machine(number), "reference": self._mappings[0].pk}
+        config = {"schemes": self._all, "mixes": 4, "sequences": 2, "permutations": 2}
+        return {**config, **self._machine(number), "reference": self._mappings[0].pk}
 
     def _block(self, number: int) -> Json:
-        blocks = [one + other for one in _BLOCKS for other in _BLOCKS[:3]]
+        blocks = [first + other for first in _BLOCKS for other in _BLOCKS[:3]]
         return {"blocks": blocks, **self._machine(number + 1)}
 
     def _evaluate(self, number: int) -> Json:
         return {"mapping": self._mappings[1].pk, "experiment_set": self._recorded.pk, "unit": "cycles"}
 
     def _import_anica(self, number: int) -> Json:
-        codes = dict.fromkeys(one + other + last for one in _BLOCKS for other in _BLOCKS for last in _BLOCKS)
+        codes = dict.fromkeys(
+            first + other + last for first in _BLOCKS for other in _BLOCKS for last in _BLOCKS
+        )
         lines = [f"{code},{k % 9 + 1}.0" for k, code in enumerate(codes)]
         content = "\n".join(["bb,mca", *lines])
         return {"upload": _uploaded("blocks.csv", content), "name": f"blocks {number}"}
@@ -171,7 +173,7 @@ class Questions:
         return {"predictors": self._predictors, "blocks": 300, "length": 4}
 
     def _ask(self, number: int) -> Json:
-        blocks = [one + other for one in _BLOCKS for other in _BLOCKS]
+        blocks = [first + other for first in _BLOCKS for other in _BLOCKS]
         return {"predictors": self._predictors, "blocks": blocks, "anew": True}
 
 
@@ -194,4 +196,4 @@ def _mixes(count: int) -> list[Experiment]:
 def _uploaded(name: str, content: str) -> int:
     """A file as the site has it between its preview and its import."""
     data = content.encode()
-    return Upload.objects.create(file_name=name, content=data, sha256=hashlib.sha256(data).hexdigest()).pk
+    return Upload.objects.create(file_name=name, beginning=data, sha256=hashlib.sha256(data).hexdigest()).pk

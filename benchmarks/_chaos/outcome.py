@@ -52,14 +52,14 @@ _NATURAL = ("key", "text", "number", "position", "name")
 def outcome(run: Run) -> Json:
     """Everything that came of a run: its state and result, and the rows that belong to it."""
     run.refresh_from_db()
-    found = {"state": run.state, "result": cleaned(run.result), **_belongings(run, {Run})}
-    renamed: Json = _renamed(found, run.name)
+    facts = {"state": run.state, "result": cleaned(run.result), **_belongings(run, {Run})}
+    renamed: Json = _renamed(facts, run.name)
     return renamed
 
 
-def difference(expected: Json, found: Json) -> str:
+def difference(expected: Json, actual: Json) -> str:
     """The first place at which two outcomes differ, in words; "" where they do not."""
-    right, leaves = dict(_leaves(expected)), dict(_leaves(found))
+    right, leaves = dict(_leaves(expected)), dict(_leaves(actual))
     for place in sorted(right.keys() | leaves.keys(), key=lambda place: (place.endswith(_SIZE), place)):
         if place not in leaves:
             return f"{place} is missing"
@@ -85,22 +85,22 @@ def _renamed(value: Any, name: str) -> Any:
     if isinstance(value, str):
         return value.replace(name, "(this run)")
     if isinstance(value, dict):
-        return {key: _renamed(each, name) for key, each in value.items()}
-    return [_renamed(each, name) for each in value] if isinstance(value, list) else value
+        return {key: _renamed(entry, name) for key, entry in value.items()}
+    return [_renamed(entry, name) for entry in value] if isinstance(value, list) else value
 
 
 def cleaned(value: Any) -> Any:
     """A JSON value without what differs every time."""
     if isinstance(value, Mapping):
-        return {key: cleaned(each) for key, each in value.items() if key not in VOLATILE}
+        return {key: cleaned(entry) for key, entry in value.items() if key not in VOLATILE}
     if isinstance(value, list | tuple):
-        return [cleaned(each) for each in value]
+        return [cleaned(entry) for entry in value]
     return value
 
 
 def _belongings(row: Model, above: set[type[Model]]) -> dict[str, list[Json]]:
     """The rows that refer to this one and are gone without it, by table, in an order of their own."""
-    found: dict[str, list[Json]] = {}
+    belongings: dict[str, list[Json]] = {}
     for relation in row._meta.related_objects:
         model = relation.related_model
         if model in APART or model in above or not (_is_owned(relation) or isinstance(row, Run)):
@@ -112,17 +112,17 @@ def _belongings(row: Model, above: set[type[Model]]) -> dict[str, list[Json]]:
         ]
         rows = model._default_manager.filter(**{relation.field.name: row.pk}).order_by("pk")
         rows = rows.select_related(*referred) if referred else rows
-        told = sorted((_told(each, above | {type(row)}) for each in rows), key=_text)
-        if told:
-            found[f"{model._meta.label_lower} by {relation.field.name}"] = told
-    return found
+        members = sorted((_facts_of(member, above | {type(row)}) for member in rows), key=_text)
+        if members:
+            belongings[f"{model._meta.label_lower} by {relation.field.name}"] = members
+    return belongings
 
 
 def _is_owned(relation: Any) -> bool:
     return getattr(relation, "on_delete", None) is models.CASCADE and not relation.many_to_many
 
 
-def _told(row: Model, above: set[type[Model]]) -> Json:
+def _facts_of(row: Model, above: set[type[Model]]) -> Json:
     """A row as {field: value}, with what belongs to it, without ids, times and rows `above` it."""
     facts: Json = {}
     for field in row._meta.concrete_fields:

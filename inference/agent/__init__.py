@@ -12,8 +12,8 @@ Standard library alone, plus `websockets` for the connection; it packs into one 
 | `sandbox` | what such a process may still do |
 | `process`, `counter_report` | the agent's side of it: how it ended, and what of its words can be believed |
 | `harness`, `frame`, `code_pages` | times a loop body: clock, estimator, machine code around it |
-| `block_timer`, `block_frame`, `paging` | times a basic block, whose memory is mapped when it is touched |
-| `targets` | what differs between x86-64 and AArch64: frame, clock, known blocks, instruction cache |
+| `block_timer`, `paging` | times a basic block, whose memory is mapped when it is touched |
+| `targets` | what differs between x86-64, AArch64 and RISC-V: frame, clock, known blocks, instruction cache |
 | `checks` | blocks with known answers: is this computer fit to measure on right now? |
 | `facts`, `cpuid` | what kind of computer this is, and what its processor has |
 | `packing` | builds the `.pyz` |

@@ -1,9 +1,8 @@
-"""Identifies Arm processors by the numbers in /proc/cpuinfo, and detects emulated ones."""
+"""Identifies Arm processors by the numbers in /proc/cpuinfo."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from inference.agent.reading import Json
 
@@ -30,8 +29,6 @@ _PARTS = {
 _EMULATED_FEATURES = ("fp", "asimd", "aes", "pmull", "sha1", "sha2", "crc32")
 """Features that emulators of Armv8-A have."""
 
-_KERNEL_MACHINE = Path("/proc/sys/kernel/arch")  # since Linux 6.1
-
 
 def description(processor: Mapping[str, str], emulated: str = "") -> Json:
     """The facts in a processor's entry of /proc/cpuinfo: name, maker, numbers, features.
@@ -56,21 +53,6 @@ def description(processor: Mapping[str, str], emulated: str = "") -> Json:
         "revision": f"r{_hexadecimal(processor, 'variant') or 0}p{processor.get('CPU revision', '?')}",
         "flags": processor.get("Features", "").split(),
     }
-
-
-def emulator(machine: str, processor: Mapping[str, str], kernel_machine: Path = _KERNEL_MACHINE) -> str:
-    """The emulator that executes code of `machine` (AArch64), "" for none.
-
-    In QEMU's user mode, programs of another processor run under this computer's kernel, which shows its own
-    processors: /proc/cpuinfo then has entries of x86.
-    """
-    try:
-        kernel = kernel_machine.read_text().strip()
-    except OSError:
-        kernel = machine
-    if kernel != machine or "vendor_id" in processor or "QEMU" in processor.get("model name", ""):
-        return "QEMU's user mode"
-    return ""
 
 
 def _hexadecimal(processor: Mapping[str, str], name: str) -> int | None:

@@ -1,7 +1,7 @@
 """Times basic blocks: code that expects memory which is not mapped, and may use every register.
 
-It replaces the surroundings of experiments' loop bodies (`harness`): `paging` has a block's memory and
-`block_frame` the code around it. Clock, estimator and sentinel are the same.
+It replaces the surroundings of experiments' loop bodies (`harness`): `paging` has a block's memory, the
+target's `BLOCKS` the code around it. Clock, estimator and sentinel are the same.
 
 Unrolled blocks are timed in two lengths, k and k′ copies after registers are set, and
 
@@ -10,16 +10,17 @@ Unrolled blocks are timed in two lengths, k and k′ copies after registers are 
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Sequence
 from dataclasses import replace
 
-from inference.agent import block_frame
 from inference.agent.code_pages import Function
 from inference.agent.counters import ProcessorCounters
-from inference.agent.frame import FrameError
+from inference.agent.frame import FrameError, plain_frame
 from inference.agent.harness import DisturbedError, HarnessError, Timer, Timing
 from inference.agent.paging import CODE_BYTES, MAX_PAGES, BlockMemory, TouchError
 from inference.agent.protocol import BatchItem, Frame, Settings
+from inference.agent.targets.block_state import PAGE
 
 Body = tuple[Function, int]
 """A function and the number of copies in it."""
@@ -37,15 +38,19 @@ class BlockTimer(Timer):
     """Times basic blocks. Raises `FrameError` for an invalid frame."""
 
     def __init__(self, frame: Frame, settings: Settings, counters: ProcessorCounters) -> None:
-        super().__init__(frame.plain(), settings, counters)
-        if not self._target.TIMES_BLOCKS:
+        super().__init__(plain_frame(frame), settings, counters)
+        blocks = self._target.BLOCKS
+        if blocks is None:
             raise FrameError(f"basic blocks of {frame.isa} are not timed yet, only loop bodies")
         if not 0 < frame.pages <= MAX_PAGES:
             raise FrameError(f"a block touches 1 to {MAX_PAGES} pages, not {frame.pages}")
-        if frame.counter_register not in ("", *block_frame.COUNTERS):
+        if not frame.unrolled and frame.counter_register not in blocks.COUNTERS:
             raise FrameError(f"no iterations can be counted in {frame.counter_register!r}")
+        if PAGE % mmap.PAGESIZE:
+            raise FrameError(f"blocks need pages of {PAGE} bytes; this system's have {mmap.PAGESIZE}")
+        self._blocks = blocks
         self._block_frame = frame
-        self._block_memory = BlockMemory(frame)
+        self._block_memory = BlockMemory(frame, blocks)
 
     def time(self, item: BatchItem, quiet: float | None = None) -> Timing:
         """One pass; see `Timer.time`. Raises `HarnessError` also where a block touches forbidden memory."""
@@ -99,7 +104,7 @@ class BlockTimer(Timer):
     def _place_bodies(self, item: BatchItem, *, refills: bool) -> list[Body]:
         layout, codes = self._block_memory.layout, {}
         for offset, body in ((0, item.code), (CODE_BYTES // 2, item.code[: item.half_bytes])):
-            codes[offset] = block_frame.function(
+            codes[offset] = self._blocks.function(
                 self._block_frame, body + item.end, layout.code + offset, layout, refills=refills
             )
         full, half = self._block_memory.place(codes)

@@ -22,6 +22,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from inference.sandbox.system_calls import number_of
+
 UOPS = "uops"
 CYCLES = "cycles"
 INSTRUCTIONS = "instructions"
@@ -30,12 +32,11 @@ PORT = "port "
 ENABLE, DISABLE = 0x2400, 0x2401
 """The ioctl requests that a measuring process makes."""
 
-_CALL = {"x86_64": 298, "aarch64": 241}
 _HARDWARE, _RAW, _SOFTWARE = 0, 4, 1  # types of perf_event_attr (PERF_TYPE_…)
 _GROUP = 3  # events at a time, beside which the kernel may keep one for itself
 _REPETITIONS = 3  # of each count, of which the median counts
-_TRUSTED = 0.02  # deviation from a known number
-_TOTAL_TIMES = 0b11  # in what is read: how long the event was wanted, and how long it was counted
+_TRUSTED = 0.02  # largest deviation from a known count, in events per instruction
+_TOTAL_TIMES = 0b11  # read_format: also the nanoseconds enabled and the nanoseconds counted
 _DISABLED, _NO_KERNEL, _NO_HYPERVISOR = 1 << 0, 1 << 5, 1 << 6  # flags of perf_event_attr
 _ATTRIBUTES = struct.Struct("<IIQQQQQ16x")  # type size config period sampled read-format flags
 _READING = struct.Struct("<QQQ")
@@ -204,7 +205,7 @@ def _open(event: CounterEvent) -> int:
     Raises:
         CountersError: The kernel refuses, with the likely reason.
     """
-    call = _CALL.get(platform.machine())
+    call = number_of("perf_event_open")
     if call is None or not hasattr(_libc, "syscall"):
         raise CountersError(f"no counters are known for {platform.system()} on {platform.machine()}")
     flags = _DISABLED | _NO_KERNEL | _NO_HYPERVISOR

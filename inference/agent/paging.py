@@ -16,21 +16,27 @@ from __future__ import annotations
 import ctypes
 import errno
 import mmap
-import signal
 import struct
 
-from inference.agent import block_frame
-from inference.agent.block_frame import ADDRESS, NEXT, PAGE, REASON, STATE_BYTES, Layout
-from inference.agent.code_pages import CodePagesError, Function, GuardedPages, function_at
+from inference.agent.code_pages import CodePagesError, Function, GuardedPages, function_at, synchronise
 from inference.agent.protocol import Frame
+from inference.agent.targets.block_state import (
+    ADDRESS,
+    NEXT,
+    NO_ADDRESS,
+    NOT_ITS_OWN,
+    PAGE,
+    PAGES,
+    REASON,
+    REFUSED,
+    STATE_BYTES,
+    TOO_MANY,
+    BlockCode,
+    Layout,
+    state_of,
+)
 
 CODE_BYTES = 64 * 1024  # for a block and its frame
-PAGES = 8
-"""Pages of memory, as large as small first-level caches; virtual pages are mapped to them by the lowest bits
-of their numbers. With one alone, as in BHive, accesses of different pages would meet, and cores that predict
-the way of the cache by the virtual address would find a line only under the address that used it last.
-"""
-
 MAX_PAGES = 16384
 """Each is a mapping of its own, of which a process may have 65,530."""
 
@@ -55,61 +61,6 @@ _READ_WRITE = mmap.PROT_READ | mmap.PROT_WRITE
 _ANONYMOUS = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 _FAILED = ctypes.c_void_p(-1).value  # MAP_FAILED
 
-# The handler gets (signal, siginfo, context) in rdi, rsi, rdx; rbx is the state, rbp the context.
-_HANDLER = bytes.fromhex(
-    "4889d5"  # mov rbp, rdx
-    "488b82a8000000"  # mov rax, [rdx+168]: the instruction that faulted
-    "483b03"  # cmp rax, [rbx+LOW]
-    "0f8297000000"  # jb foreign
-    "483b4308"  # cmp rax, [rbx+HIGH]
-    "0f838d000000"  # jae foreign
-    "4c8b4610"  # mov r8, [rsi+16]: the address that it touched
-    "4c894328"  # mov [rbx+ADDRESS], r8
-    "8b4608"  # mov eax, [rsi+8]: what kind of fault
-    "41b903000000"  # mov r9d, NO_ADDRESS
-    "3d80000000"  # cmp eax, SI_KERNEL
-    "7465"  # je escape
-    "41b901000000"  # mov r9d, NOT_ITS_OWN
-    "83f801"  # cmp eax, SEGV_MAPERR: nothing is there
-    "755a"  # jne escape
-    "41b902000000"  # mov r9d, TOO_MANY
-    "48837b1800"  # cmp qword ptr [rbx+LEFT], 0
-    "744d"  # je escape
-    "4981e000f0ffff"  # and r8, -4096
-    "41b904000000"  # mov r9d, REFUSED
-    "4981f800000100"  # cmp r8, 0x10000: many systems give these to nobody
-    "7237"  # jb escape
-    "4489c7"  # mov edi, r8d
-    "81e700700000"  # and edi, (PAGES - 1) * 4096
-    "48037b30"  # add rdi, [rbx+SOURCE]
-    "31f6"  # xor esi, esi: of size 0, a shared mapping is not moved but made once more
-    "ba00100000"  # mov edx, 4096
-    "41ba03000000"  # mov r10d, MREMAP_MAYMOVE | MREMAP_FIXED
-    "b819000000"  # mov eax, mremap
-    "0f05"  # syscall
-    "4c39c0"  # cmp rax, r8
-    "7511"  # jne escape
-    "488b4338"  # mov rax, [rbx+NEXT]
-    "4c8900"  # mov [rax], r8
-    "4883433808"  # add qword ptr [rbx+NEXT], 8
-    "48ff4b18"  # dec qword ptr [rbx+LEFT]
-    "c3"  # ret
-    # escape:
-    "4c894b20"  # mov [rbx+REASON], r9
-    "488b4310"  # mov rax, [rbx+ESCAPE]
-    "488985a8000000"  # mov [rbp+168], rax
-    "c3"  # ret
-    # foreign: not a block's fault, which ends this process as it would without a handler
-    "bf0b000000"  # mov edi, SIGSEGV
-    "488db380000000"  # lea rsi, [rbx+NO_ACTION]
-    "31d2"  # xor edx, edx
-    "41ba08000000"  # mov r10d, 8
-    "b80d000000"  # mov eax, rt_sigaction
-    "0f05"  # syscall
-    "c3"  # ret
-)
-_NOT_ITS_OWN, _TOO_MANY, _NO_ADDRESS, _REFUSED = 1, 2, 3, 4  # reasons why the handler of faults gave up
-
 
 class TouchError(Exception):
     """A block touches forbidden memory; the message has the address and the reason."""
@@ -121,8 +72,9 @@ class BlockMemory:
     Raises `CodePagesError` where the system does not allow it.
     """
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(self, frame: Frame, code: BlockCode) -> None:
         self._frame = frame
+        self._code = code
         self._state, self.layout = _reserve_addresses()
         self._shared = mmap.mmap(-1, PAGES * PAGE, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS, _READ_WRITE)
         self._source = ctypes.addressof(ctypes.c_char.from_buffer(self._shared))
@@ -130,7 +82,7 @@ class BlockMemory:
         self._pages = GuardedPages(8 * max(frame.pages, 1))
         self._stack = GuardedPages(_SIGNAL_STACK)
         self._handler = GuardedPages(PAGE, executable=True)
-        self._handler.write(0, b"\x48\xbb" + self.layout.state.to_bytes(8, "little") + _HANDLER)  # mov rbx, …
+        self._handler.write_code(0, code.handler(self.layout.state))
         self._begin()
         self._catch()
 
@@ -142,6 +94,8 @@ class BlockMemory:
                 raise ValueError(f"{len(code)} bytes at {offset} do not fit into {CODE_BYTES}")
             ctypes.memmove(self.layout.code + offset, code, len(code))
         _protect(self.layout.code, CODE_BYTES, mmap.PROT_READ | mmap.PROT_EXEC)
+        for offset, code in codes.items():
+            synchronise(self.layout.code + offset, len(code))
         return [function_at(self.layout.code + offset) for offset in codes]
 
     def begin(self) -> None:
@@ -183,21 +137,28 @@ class BlockMemory:
     def check(self) -> None:
         """Raise `TouchError` where the handler aborted the block."""
         reason, address = self._word(REASON), self._word(ADDRESS)
-        if reason == _NOT_ITS_OWN:
+        if reason == NOT_ITS_OWN:
             raise TouchError(
                 f"touches memory that is not its own: {address:#x} is of the process that measures"
             )
-        if reason == _TOO_MANY:
+        if reason == TOO_MANY:
             raise TouchError(
                 f"touches more than {self._frame.pages} pages of memory; the last is at {address:#x}"
             )
-        if reason == _NO_ADDRESS:
+        if reason == NO_ADDRESS:
             raise TouchError("touches an address that cannot be, or one that is not aligned as it must be")
-        if reason == _REFUSED:
+        if reason == REFUSED:
             raise TouchError(f"touches {address:#x}, where this system lets no program have memory")
 
     def _begin(self) -> None:
-        state = block_frame.state_of(self._frame, self.layout, CODE_BYTES, self._source, self._pages.address)
+        state = state_of(
+            self._frame,
+            self.layout,
+            CODE_BYTES,
+            self._source,
+            self._pages.address,
+            self._code.CONTROL_WORD,
+        )
         ctypes.memmove(self._state, state, STATE_BYTES)
         self.refill()
 
@@ -205,10 +166,12 @@ class BlockMemory:
         return int.from_bytes(ctypes.string_at(self._state + place, 8), "little")
 
     def _catch(self) -> None:
-        """Install the SIGSEGV handler on its own stack, so that it works whatever rsp is."""
+        """Install the handler on its own stack, so that it works whatever the stack pointer is."""
         stack = struct.pack("<QixxxxQ", self._stack.address, 0, self._stack.size)
         action = struct.pack("<Q128xixxxxQ", self._handler.address, _ON_STACK | _WITH_INFO, 0)
-        if _libc.sigaltstack(stack, None) or _libc.sigaction(signal.SIGSEGV, action, None):
+        if _libc.sigaltstack(stack, None) or any(
+            _libc.sigaction(number, action, None) for number in self._code.SIGNALS
+        ):
             raise CodePagesError(ctypes.get_errno(), "faults cannot be caught on this system")
 
 

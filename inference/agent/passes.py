@@ -20,6 +20,7 @@ from typing import Protocol
 
 from inference.agent.checks import CheckAnswers, ReferenceBlock
 from inference.agent.counters import counting_level, distrust_reason
+from inference.agent.frame import plain_frame
 from inference.agent.process import ForkServer, HungError, LostError, MeasuringProcess, UnfitError
 from inference.agent.protocol import Batch, Beat, Frame, Result, Settings
 from inference.agent.reading import Json
@@ -218,7 +219,7 @@ class LocalHarness:
     async def _run_checks_if_due(self, frame: Frame, settings: Settings) -> None:
         """Run the checks unless they ran within `_CHECK_INTERVAL`. Raises `UnfitError`."""
         if time.monotonic() - self._checked_at > _CHECK_INTERVAL:
-            self._trouble = await self._run_checks(frame.plain(), settings)
+            self._trouble = await self._run_checks(plain_frame(frame), settings)
             self._checked_at = time.monotonic()
 
     async def _run_checks(self, frame: Frame, settings: Settings) -> str:

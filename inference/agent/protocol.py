@@ -105,10 +105,6 @@ class Frame:
     offset: int = 0
     clear_masks: bool = False
 
-    def plain(self) -> Frame:
-        """The frame of loop bodies with known answers, measured in between: this one if it is for such."""
-        return Frame(isa=self.isa, avx=self.avx) if self.pages else self
-
     def as_json(self) -> Json:
         """A JSON object of the fields; without those of later protocols that say nothing."""
         content = {**vars(self), "registers": dict(self.registers)}

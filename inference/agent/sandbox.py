@@ -29,7 +29,7 @@ _ADDRESSES, _DATA = 0, 5  # in /proc/self/statm
 MEASURING = (
     "read write close poll ppoll mmap mprotect munmap brk mremap madvise rt_sigaction rt_sigprocmask "
     "rt_sigreturn sigaltstack sched_yield nanosleep clock_gettime clock_nanosleep getpid futex getrandom "
-    "rseq sendto recvfrom exit exit_group"
+    "rseq sendto recvfrom exit exit_group riscv_flush_icache"
 )
 """System calls that measuring needs."""
 

@@ -30,7 +30,7 @@ _MERGES_DOMAINS = DropReason(
 def solve_by_cegar(
     question: BlockingQuestion, measurer: Measurer, reporter: Reporter, seed: int
 ) -> BlockingAnswer:
-    """See `BlockingSolver`.
+    """The ports of blocking instructions, by counter-examples; a `BlockingSolver`.
 
     Schemes with two µops are added when those with one no longer contradict one another: a search with them
     takes minutes, and several may be needed. Where ports are known, it takes seconds.
@@ -39,6 +39,15 @@ def solve_by_cegar(
     only a few schemes behave like one of those that contradict one another, the least trusted scheme is left
     out. So are rare schemes without which integer, vector and memory ports become disjoint: a delay in the
     front end can look like a scheme on a few ports.
+
+    Args:
+        question: The schemes, and the ports of those that are known.
+        measurer: Measures the experiments that distinguish candidates.
+        reporter: Receives the events of each search.
+        seed: Of each search; equal seeds and measurements give equal answers.
+
+    Raises:
+        InsufficientDataError: No scheme is left; the message has the contradictions.
     """
     exclusions: dict[str, DropReason] = {}
     deferred = () if question.known else question.improper

@@ -94,7 +94,17 @@ def saved_search(checkpoint: Checkpoint, identity: Json, algorithm: str) -> Json
 
 
 def check_same_search(saved: Json, identity: Json, search: str) -> None:
-    """Raise `InvalidInputError`, naming what differs, where a checkpoint belongs to another search."""
+    """Check that a checkpoint belongs to this search.
+
+    Args:
+        saved: Identity in the checkpoint: what determines the course of a search, such as settings and
+            schemes.
+        identity: The same of the search that would resume.
+        search: What the search is called, for the error.
+
+    Raises:
+        InvalidInputError: They differ; the message names the keys.
+    """
     changed = sorted(key for key in identity.keys() | saved.keys() if identity.get(key) != saved.get(key))
     if changed:
         raise InvalidInputError(

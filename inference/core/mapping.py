@@ -284,9 +284,15 @@ def hidden_kinds(mapping: PortMapping) -> frozenset[int]:
 
 
 def hidden_in(mapping: PortMapping, scheme: str, hidden: Collection[int]) -> HiddenUops | None:
-    """What is hidden of one scheme; None where all its µops show.
+    """The hidden µops of one scheme; None where all its µops show.
 
-    `hidden`: the result of `hidden_kinds`. A scheme without any µop may have as many hidden ones as slots.
+    Args:
+        mapping: With a limit outside the ports; without one nothing is hidden.
+        scheme: One of the mapping.
+        hidden: Masks of ports, the result of `hidden_kinds`.
+
+    Returns:
+        Number and ports of the hidden µops. A scheme without any µop may have as many hidden ones as slots.
     """
     rate = mapping.issue_width or mapping.r_max
     if rate is None:

@@ -224,7 +224,13 @@ class _Task:
 
 
 def rows_of(population: Population, first: int, last: int) -> Rows:
-    """The rows of the mappings from `first` to `last`, mapping by mapping, as the loops take them."""
+    """The rows of some mappings, mapping by mapping, as the loops take them.
+
+    Args:
+        population: All mappings.
+        first: Position of the first mapping.
+        last: Position behind the last one.
+    """
     n = population.n_schemes
     offsets = population.offsets[first * n : last * n + 1]
     span = slice(int(offsets[0]), int(offsets[-1]))
@@ -232,11 +238,11 @@ def rows_of(population: Population, first: int, last: int) -> Rows:
     return _rows(offsets[:-1], offsets[1:], population.masks[span], population.counts[span])
 
 
-def select_rows(rows: Rows, which: Int64s) -> Rows:
+def select_rows(rows: Rows, numbers: Int64s) -> Rows:
     """The rows with these numbers, copied without the entries between them."""
-    lengths = rows.ends[which] - rows.starts[which]
+    lengths = rows.ends[numbers] - rows.starts[numbers]
     ends = np.cumsum(lengths)
-    entries = np.arange(int(lengths.sum())) + np.repeat(rows.starts[which] - ends + lengths, lengths)
+    entries = np.arange(int(lengths.sum())) + np.repeat(rows.starts[numbers] - ends + lengths, lengths)
     return _rows(ends - lengths, ends, rows.masks[entries], rows.counts[entries])
 
 
@@ -264,7 +270,14 @@ def max_terms(table: ExperimentTable) -> int:
 def scratch_maker(
     evaluator: EvaluatedTable, population: Population, n_places: int, *, tables: bool
 ) -> Callable[[], EvaluationArrays]:
-    """A factory of scratch arrays for `n_places` rows and any experiment under the population."""
+    """A factory of scratch arrays for an evaluation, one call per thread.
+
+    Args:
+        evaluator: The experiments; the arrays have room for any of them.
+        population: The arrays have room for its longest row.
+        n_places: Number of rows that are prepared at a time.
+        tables: Whether to reserve tables of unions of ports.
+    """
     longest = int(np.diff(population.offsets).max(initial=0))
     terms = max_terms(evaluator.table)
     return lambda: make_arrays(n_places, evaluator.n_ports, longest * terms, terms, tables=tables)
@@ -285,7 +298,11 @@ def run_pieces(
 ) -> None:
     """Run all pieces, each thread with scratch arrays of its own.
 
-    `pulse` is called on the calling thread between pieces or every 20 ms; what it raises ends the work.
+    Args:
+        pieces: Functions of the arrays; they write to different places.
+        make_arrays: From `scratch_maker`.
+        threads: At most so many; with 1, all run on the calling thread.
+        pulse: Called on the calling thread between pieces or every 20 ms; what it raises ends the work.
     """
     threads = min(threads, max(1, len(pieces)))
     if threads == 1:

@@ -153,7 +153,16 @@ def check_number(name: str, value: object, low: float, high: float) -> None:
 
 
 def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    """Raise `InvalidInputError` unless the value is among `allowed`."""
+    """Check a setting with listed values.
+
+    Args:
+        name: Of the setting, for the error.
+        value: As the user wrote it.
+        allowed: The values.
+
+    Raises:
+        InvalidInputError: The value is not among them.
+    """
     if value not in allowed:
         raise InvalidInputError(f"{name} must be one of {', '.join(allowed)}, not {as_written(value)}")
 

@@ -34,7 +34,13 @@ class _Shape:
 
 
 def core_drawing(core: CoreOverview, names: Mapping[str, str], *, narrow: bool = False) -> SvgDrawing:
-    """The diagram. `names`: {port: the name to show}. `narrow`: two boxes per row, for narrow pages."""
+    """The diagram of a core: the stages of the pipeline, its ports, and a legend.
+
+    Args:
+        core: Front end, ports and kinds of µops.
+        names: {port: the name to show}.
+        narrow: Two boxes per row, for narrow pages.
+    """
     shape = _Shape(2, _NARROW_BOX) if narrow else _wide(len(core.ports))
     parts: list[str] = []
     y = float(_MARGIN)

@@ -73,7 +73,14 @@ _MAP, _LEFT, _TOP, _BELOW = 350, 46, 8, 40
 def heat_map_drawing(
     heat_map: HeatMap, unit: str, across: str = "measured", upwards: str = "predicted"
 ) -> SvgDrawing:
-    """A heat map: bins coloured by the logarithm of their counts, axes with these names, the diagonal."""
+    """A heat map: bins coloured by the logarithm of their counts, and the diagonal.
+
+    Args:
+        heat_map: Counts per bin.
+        unit: Of both axes.
+        across: Name of the horizontal axis.
+        upwards: Name of the vertical axis.
+    """
     size = _MAP / heat_map.bins
     cells: dict[str, list[str]] = defaultdict(list)
     for row, counts in enumerate(heat_map.counts):

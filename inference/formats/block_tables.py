@@ -79,9 +79,12 @@ def open_blocks(file: BinaryIO, file_name: str, broken: BrokenRows) -> BlockFile
     return blocks
 
 
-def beginning_of(content: bytes, limit: int) -> bytes:
+def beginning_of(file: BinaryIO, limit: int) -> bytes:
     """The first blocks of a file, about `limit` bytes of it; all of a report in JSON, which has no parts."""
-    if len(content) <= limit or _MCA.recognises(content):
+    content = file.read(limit + 1)
+    if len(content) <= limit:
         return content
+    if _MCA.recognises(content):
+        return content + file.read()
     mark = b"\nbasic_blocks" if _GEMATRIA.recognises(content) else b"\n"
     return content[: content.rfind(mark, 0, limit) + 1 or limit]

@@ -40,7 +40,7 @@ from inference.formats.problems import Problems, excerpt
 from inference.formats.quoting import plain_text
 from inference.isa.blocks import TITLES, BlockError, isa_of_fields, mnemonics_of
 from inference.isa.targets import names_with_blocks
-from inference.isa.targets.aarch64_recognition import isa_of_text
+from inference.isa.targets.recognition import isa_of_text
 from inference.predictors.protocol import Answer, Failure
 
 TITLE = "basic blocks (CSV)"

@@ -13,6 +13,7 @@ from inference.core.errors import CoreError, InvalidInputError
 from inference.core.events import Amount
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.protocols import Json
+from inference.core.simulation.program import IssueOrder
 from inference.formats.archived_parts import read_document
 from inference.formats.core_latencies_json import (
     BypassesPart,
@@ -105,6 +106,14 @@ class LoopCodePart(DocumentPart):
     cycles: _Rate
 
 
+class IssuePart(DocumentPart):
+    """As `IssueOrder`."""
+
+    in_order: bool
+    completes_in_order: bool = False
+    stages: dict[_Text, Annotated[int, Field(ge=0, le=100)]] = {}
+
+
 class CoreModelDocument(BaseModel):
     """A core model's document. `port_names`: {port of the mapping: the vendor's name}."""
 
@@ -128,6 +137,7 @@ class CoreModelDocument(BaseModel):
     bypasses: BypassesPart = BypassesPart()
     false_dependences: dict[_Text, dict[_Text, Amount]] = {}
     loop_code: list[LoopCodePart] = []
+    issue: IssuePart | None = None
 
     def model(self) -> CoreModel:
         """The core model. Raises `CoreError` for an impossible mapping and for names of unknown ports."""
@@ -151,6 +161,7 @@ class CoreModelDocument(BaseModel):
             bypasses=self.bypasses.bypass_times(),
             false_dependences=self.false_dependences,
             loop_code={(part.instructions, part.bytes): part.cycles for part in self.loop_code},
+            issue=None if self.issue is None else IssueOrder(**self.issue.model_dump()),
         )
 
 
@@ -225,6 +236,7 @@ def core_model_json(
         **({"port_names": dict(port_names)} if port_names else {}),
         **_scheduler(model),
         **_loop_code(model),
+        **_issue(model),
     }
 
 
@@ -235,6 +247,13 @@ def _loop_code(model: CoreModel) -> Json:
         for (instructions, size), cycles in sorted(model.loop_code.items())
     ]
     return {"loop_code": rows} if rows else {}
+
+
+def _issue(model: CoreModel) -> Json:
+    """Omitted where it is not known: files of such models do not change."""
+    if model.issue is None:
+        return {}
+    return {"issue": {**vars(model.issue), "stages": dict(sorted(model.issue.stages.items()))}}
 
 
 def _scheduler(model: CoreModel) -> Json:

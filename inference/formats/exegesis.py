@@ -24,7 +24,7 @@ from inference.formats.provenance import CITATION, PRODUCT
 from inference.formats.quoting import assembly_comment, comment, yaml_line
 from inference.isa.block_facets import SnippetRegisters, UsedRegister
 from inference.isa.bodies import body_maker
-from inference.isa.llvm_schemes import llvm_side
+from inference.isa.llvm_schemes import has_llvm_instances, llvm_side
 from inference.isa.machine_bodies import CannotMeasureError
 from inference.isa.start_values import StartValues
 from inference.isa.targets import DEFAULT, X86, target_of
@@ -148,7 +148,7 @@ def _registers(isa: str) -> SnippetRegisters:
 LATENCY, THROUGHPUT, UOPS = "latency", "inverse_throughput", "uops"
 MODES = (LATENCY, THROUGHPUT, UOPS)
 _KEYS = {LATENCY: "latency", THROUGHPUT: "inverse_throughput", UOPS: "NumMicroOps"}
-_TRIPLE, _ANY_CPU = "x86_64-unknown-linux-gnu", "x86-64"
+_SYSTEM = "unknown-linux-gnu"
 _REPETITIONS = 10_000
 
 
@@ -164,15 +164,15 @@ def write_exegesis_yaml(core: ExportedCore, instances: LlvmInstances, mode: str)
     """The benchmarks of one mode, as YAML.
 
     Args:
-        core: A core model of x86-64.
+        core: A core model.
         instances: LLVM's names of its schemes.
         mode: One of `MODES`; opcodes without a number in this mode are omitted.
 
     Raises:
-        ExchangeError: The core is of another instruction set.
+        ExchangeError: LLVM's registers of the core's instruction set are not known here.
     """
-    if target_of(core.mapping.isa).snippets is None:
-        raise ExchangeError(f"benchmarks of llvm-exegesis are written for x86-64, not for {core.mapping.isa}")
+    if not has_llvm_instances(core.mapping.isa):
+        raise ExchangeError(f"benchmarks of llvm-exegesis cannot be written for {core.mapping.isa}")
     return "".join([*_head(core, instances, mode), *_documents(core, instances, mode)])
 
 
@@ -191,27 +191,22 @@ def _head(core: ExportedCore, instances: LlvmInstances, mode: str) -> Iterator[s
 def _documents(core: ExportedCore, instances: LlvmInstances, mode: str) -> Iterator[str]:
     opcodes = {text: line.partition(" ")[0] for text, line in instances.by_text.items()}
     value_of = _VALUES[mode]
-    cpu = core.mapping.tools.llvm or _ANY_CPU
+    side = llvm_side(core.mapping.isa)
+    cpu = core.mapping.tools.llvm or side.cpu
+    triple = f"{side.triple}-{_SYSTEM}"
     for scheme in plainest_by_opcode(core.mapping, opcodes).values():
         value = value_of(core, scheme)
         if value is not None:
-            yield _document(core, scheme, instances.by_text[scheme.text], cpu, mode, value)
-
-
-def _document(
-    core: ExportedCore, scheme: ExportedScheme, instance: str, cpu: str, mode: str, value: float
-) -> str:
-    """One benchmark as llvm-exegesis writes it."""
-    number = f"{value:.4g}"
-    return f"""---
+            number = f"{value:.4g}"
+            yield f"""---
 mode: {mode}
 key:
   instructions:
-    - {yaml_line(instance)}
+    - {yaml_line(instances.by_text[scheme.text])}
   config: ''
   register_initial_values: []
 cpu_name: {yaml_line(cpu)}
-llvm_triple: {_TRIPLE}
+llvm_triple: {triple}
 num_repetitions: {_REPETITIONS}
 measurements:
   - {{ key: {_KEYS[mode]}, value: {number}, per_snippet_value: {number} }}

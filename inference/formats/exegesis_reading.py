@@ -187,6 +187,7 @@ class _RawBenchmark:
     number: int
     mode: str
     lines: tuple[str, ...]
+    setting: str
     numbers: dict[str, tuple[float, float | None]]
     error: str
     cpu: str
@@ -218,12 +219,14 @@ def _fields(document: YamlDocument) -> _RawBenchmark:
     if mode not in MODES:
         raise FaultyFieldError(f"{excerpt(mode)} is no mode", f"{', '.join(MODES)} are known", "mode")
     key, error, cpu = (value.get(name) for name in ("key", "error", "cpu_name"))
-    info = value.get("info")
+    info, fields = value.get("info"), key if isinstance(key, dict) else {}
+    setting = fields.get("config")
     return _RawBenchmark(
         document.line,
         document.number,
         mode,
-        _instructions(key.get("instructions") if isinstance(key, dict) else None),
+        _instructions(fields.get("instructions")),
+        setting if isinstance(setting, str) else "",
         _measurements(value.get("measurements")),
         error.strip() if isinstance(error, str) else "",
         cpu if isinstance(cpu, str) and cpu.isprintable() else "",
@@ -271,7 +274,7 @@ def _snippets(
     schemes = named.schemes
     for item in raw:
         label = f"{item.lines[0][:80]}, document {item.number}"
-        matches = [schemes.find(line.split()) for line in item.lines]
+        matches = [schemes.find(line.split(), item.setting) for line in item.lines]
         instructions = tuple(match for match in matches if isinstance(match, LlvmScheme))
         numbers = item.numbers.get(_COUNTER if item.mode == UOPS else item.mode)
         if item.error or numbers is None:
@@ -299,6 +302,9 @@ def _pairs(snippet: _Snippet) -> tuple[PairEntry, ...]:
     if stated := stated_pairs(snippet.info, first.scheme.text):
         return stated
     possible = register_pairs(first.scheme)
+    if snippet.words[0] != first.words[0] and first.scheme.mode:
+        why = "a pseudo-instruction, whose operands are others"
+        return pairs_with_bound(possible, snippet.value, why)
     chained = _chained(first, snippet.words)
     pairs = [pair for pair in possible if pair in chained] or possible
     if len({instruction.scheme.text for instruction in snippet.instructions}) == 1:

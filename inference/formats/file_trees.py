@@ -36,7 +36,7 @@ _DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError),
     ValueError,  # a place before the beginning, or a name that is no text
 )
-_ODD = re.compile(r"[\x00-\x1f\x7f\\:]")
+_FORBIDDEN = re.compile(r"[\x00-\x1f\x7f\\:]")
 _ENTRY = b"PK\x01\x02"
 """Signature of each entry in the directory at the end of a zip; elsewhere it occurs by accident only."""
 
@@ -239,7 +239,7 @@ class ZipTree:
 def _checked(path: str, where: str) -> str:
     """The path if it is relative and stays below the top. Raises `ExchangeError` otherwise."""
     parts = path.split("/")
-    if not path or path.startswith("/") or ".." in parts or "." in parts or "" in parts or _ODD.search(path):
+    if {"", ".", ".."} & {*parts} or _FORBIDDEN.search(path):  # an absolute path begins with an empty part
         raise ExchangeError(f"{where} has a file named {path[:80]!r}; a relative path without .. is expected")
     if len(path) > NAME_LIMIT:
         raise ExchangeError(

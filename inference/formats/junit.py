@@ -22,7 +22,13 @@ class TestCase:
 
 
 def write_junit(suite: str, group: str, cases: Sequence[TestCase]) -> str:
-    """A JUnit document with one test suite. `group` is written as the class name of all cases."""
+    """A JUnit document with one test suite, for continuous integration.
+
+    Args:
+        suite: Its name.
+        group: Written as the class name of all cases.
+        cases: One per test; one without failure passed or was skipped.
+    """
     counts = {
         "tests": str(len(cases)),
         "failures": str(sum(bool(case.failure) for case in cases)),

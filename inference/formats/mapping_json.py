@@ -200,7 +200,15 @@ def read_resource_json(source: Source) -> Document:
 def write_resource_json(
     mapping: ResourceMapping, *, name: str, isa: str, note: str = "", source: str = ""
 ) -> dict[str, Any]:
-    """The resource mapping as a document; `read_resource_json` reads it back unchanged."""
+    """The resource mapping as a document; `read_resource_json` reads it back unchanged.
+
+    Args:
+        mapping: Loads of all schemes.
+        name: Of the mapping.
+        isa: Name of its instruction set.
+        note: Of the user, "" for none.
+        source: Where the mapping is from, as a line of text.
+    """
     return {
         "format": RESOURCE_FORMAT,
         "version": VERSION,

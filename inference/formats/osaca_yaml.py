@@ -17,14 +17,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from inference.core.core_model import CoreModel
-from inference.core.core_model.memory_bounds import PLAIN_LOADS
 from inference.core.mapping import Uops, ports_in
 from inference.formats.exports import ExportedCore, ExportedMapping, ExportedScheme
 from inference.formats.provenance import PRODUCT
 from inference.formats.quoting import comment, json_text
 from inference.isa.llvm_schemes import llvm_side
 from inference.isa.scheme import Operand
-from inference.isa.targets import AARCH64, X86
+from inference.isa.targets import AARCH64, X86, plain_loads, plain_stores
 
 _ANY_MEMORY = "class: memory, base: '*', offset: '*', index: '*', scale: '*'"
 _IMMEDIATE = "class: immediate, imd: int"
@@ -185,9 +184,6 @@ SLOTS = "Slots"
 ALONE = "Alone"
 """Prefix of the pseudo-ports of instructions with unknown ports."""
 
-STORE = "mov MEM[64]:W, GPR[64]:R", "str GPR[64]:R, MEM[64]:W"
-"""Plain stores, whose port pressure OSACA adds to instructions with no form for memory; cf. `PLAIN_LOADS`."""
-
 MIN_THROUGHPUT = 0.0001
 """Cycles. OSACA leaves instructions of throughput 0 out of all sums, those of pseudo-ports included."""
 
@@ -261,7 +257,7 @@ class _Model:
         loads = {} if self._latencies is None else self._latencies.loads
         fields = (f"{name}: {_cycles(loads.get(name))}" for name in LOADS[self._mapping.isa])
         yield f"load_latency: {{{', '.join(fields)}}}\n"
-        for key, texts in (("load", PLAIN_LOADS), ("store", STORE)):
+        for key, texts in (("load", plain_loads()), ("store", plain_stores())):
             scheme = next((candidate for candidate in self._mapping.schemes if candidate.text in texts), None)
             pressure = [] if scheme is None else self._pressure(scheme.uops, slots=None)
             remark = (

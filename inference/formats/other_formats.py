@@ -9,7 +9,6 @@ import re
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -40,11 +39,11 @@ class Importer(Protocol):
         del path
         return False
 
-    def read(self, content: bytes, file_name: str, options: Json) -> Json:
+    def read(self, file: BinaryIO, file_name: str, options: Json) -> Json:
         """The preview of an upload as JSON.
 
         Args:
-            content: The uploaded file.
+            file: The uploaded file, at its beginning.
             file_name: For errors and as a default name.
             options: Choices of the form, which the format checks.
 
@@ -106,17 +105,13 @@ def importer_of_path(path: Path) -> Importer | None:
         return None  # the command says why
     try:
         with path.open("rb") as file:
-            return _importer_of(file)
+            return importer_of_file(file)
     except OSError:
         return None
 
 
-def importer_of_content(content: bytes) -> Importer | None:
+def importer_of_file(file: BinaryIO) -> Importer | None:
     """The importer of an uploaded file, None where this app reads it."""
-    return _importer_of(BytesIO(content))
-
-
-def _importer_of(file: BinaryIO) -> Importer | None:
     beginning = file.read(BEGINNING)
     for entry in _ENTRIES:
         if entry.pattern.search(beginning):

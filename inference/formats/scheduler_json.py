@@ -155,7 +155,14 @@ def scheduler_record(
     unjudged: str = "",
     slots: Mapping[str, int] | None = None,
 ) -> Json:
-    """The result of an inference as JSON; `SchedulerRecord` reads it."""
+    """The result of an inference as JSON; `SchedulerRecord` reads it.
+
+    Args:
+        finding: The scheduler, how well it and others explain the measurements, and these.
+        ports: Names of the ports, which replace masks.
+        source: Where the measurements are from, as a line of text.
+        unjudged: Why there is no code with dependences to judge it on, "" where there is.
+    """
     code = finding.code
     scheduler = finding.scheduler
     return {

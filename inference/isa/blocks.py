@@ -38,8 +38,8 @@ from inference.isa.code.pieces import Piece, piece_of
 from inference.isa.dependences import InstructionAccesses, Reduction
 from inference.isa.start_values import BlockReads
 from inference.isa.targets import DEFAULT, target_of
-from inference.isa.targets.aarch64_recognition import foreign_line_test, isa_of_text, refuse_foreign_text
 from inference.isa.targets.other_sets import refuse_other_sets
+from inference.isa.targets.recognition import foreign_line_test, isa_of_text, refuse_foreign_text
 
 DETECTED = ""
 """In place of an instruction set's name: the one that a text shows."""
@@ -197,7 +197,13 @@ def with_markers(code: bytes, isa: str = DEFAULT) -> bytes:
 
 
 def object_file(code: bytes, name: str = "block", isa: str = DEFAULT) -> bytes:
-    """A relocatable file with the code as a global function of this name."""
+    """A relocatable ELF file with the code as a global function.
+
+    Args:
+        code: Machine code.
+        name: Of the function.
+        isa: Name of the instruction set.
+    """
     return block_reader(isa).object_file(code, name)
 
 

@@ -96,6 +96,7 @@ class InstructionAccesses(NamedTuple):
             for the core's own.
         by_values: Its time, alone too, depends on the values that it computes with.
         moves: Its result is what it reads, unchanged.
+        only_loads: It computes nothing with what it loads but to extend it.
     """
 
     scheme: str | None
@@ -109,6 +110,7 @@ class InstructionAccesses(NamedTuple):
     latency: float | None = None
     by_values: bool = False
     moves: bool = False
+    only_loads: bool = False
 
     @property
     def in_memory(self) -> bool:

@@ -14,7 +14,7 @@ under `forms` further instructions: other spellings of a scheme, and instruction
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast, get_args
 
@@ -120,12 +120,25 @@ def read_instruction_set(content: bytes) -> InstructionSet:
     document.end()
     if not 1 <= len(rows) + len(further_rows) <= MAX_SCHEMES or not rows:
         raise InstructionSetError(f"schemes: 1 to {MAX_SCHEMES:,} are possible, not {len(rows):,}")
+    schemes, encodings, instances = _read_forms(rows, further_rows, forms, encoding)
+    further = tuple(FurtherForm(form, instances[form.text]) for form in schemes[len(rows) :])
+    return InstructionSet(name, source, tuple(schemes[: len(rows)]), forms, further, encodings)
+
+
+def _read_forms(
+    rows: Sequence[Any], further_rows: Sequence[Any], forms: Mapping[str, OperandForm], encoding: str
+) -> tuple[list[Scheme], dict[str, WordEncoding], dict[str, str]]:
+    """(schemes and further forms in order, {text: its encoding}, {text: its scheme, "" for none}).
+
+    Schemes come first, so that a further form can name any of them.
+    """
     schemes: dict[str, Scheme] = {}
     encodings: dict[str, WordEncoding] = {}
     instances: dict[str, str] = {}
     for number, row in enumerate([*rows, *further_rows], 1):
-        fields = _Fields(f"scheme {number}" if number <= len(rows) else f"form {number - len(rows)}", row)
-        instance_of = fields.text("scheme") if number > len(rows) else ""
+        is_further = number > len(rows)
+        fields = _Fields(f"form {number - len(rows)}" if is_further else f"scheme {number}", row)
+        instance_of = fields.text("scheme") if is_further else ""
         word = _encoding(fields)
         scheme = _scheme(fields, forms, encoding)
         if scheme.text in schemes:
@@ -136,9 +149,7 @@ def read_instruction_set(content: bytes) -> InstructionSet:
         instances[scheme.text] = instance_of
         if word is not None:
             encodings[scheme.text] = word
-    own, further_forms = list(schemes.values())[: len(rows)], list(schemes.values())[len(rows) :]
-    further = tuple(FurtherForm(form, instances[form.text]) for form in further_forms)
-    return InstructionSet(name, source, tuple(own), forms, further, encodings)
+    return list(schemes.values()), encodings, instances
 
 
 def _encoding(row: _Fields) -> WordEncoding | None:
@@ -151,7 +162,12 @@ def _encoding(row: _Fields) -> WordEncoding | None:
         return None
     try:
         fields = tuple(map(field_of_text, texts))
-        return WordEncoding(word_of_text(match), word_of_text(mask), fields, cast(Flow, flow))
+        encoding = WordEncoding(
+            word_of_text(match), word_of_text(mask), fields, cast(Flow, flow), 4 * len(match)
+        )
+        if len(match) != len(mask):
+            raise ValueError(f"match and mask must have equally many digits, unlike {match} and {mask}")
+        return encoding
     except ValueError as error:
         raise InstructionSetError(f"{row.where}: {error}") from None
 

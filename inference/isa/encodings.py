@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from inference.isa.code.control_flow import Flow
 
-ZERO_REGISTER, STACK_REGISTER = "zr", "sp"
-"""Values of registers without a number of their own."""
+ZERO_REGISTER = "zr"
+"""Value of the register that is always 0."""
 
 
 class Codec(NamedTuple):
@@ -76,7 +76,7 @@ CODECS: Mapping[str, CodecMaker] = {
     "difference": difference,
     "register": register,
     "zero": lambda bits: register(bits, ZERO_REGISTER),
-    "pointer": lambda bits: register(bits, STACK_REGISTER),
+    "pointer": register,
 }
 
 
@@ -103,7 +103,8 @@ class Field(NamedTuple):
         place: The operand's number, from 1, and behind a blank the part of it: `2 base`, `2 index`,
             `2 offset`, `3 element`; `3,4` for a codec of two operands.
         codec: See `codec_of`.
-        pieces: (lowest bit in the word, number of bits), from the field's lowest bits on.
+        pieces: (lowest bit in the word, number of bits), from the field's lowest bits on; empty for a value
+            that is fixed by the form.
     """
 
     place: str
@@ -134,23 +135,24 @@ class Field(NamedTuple):
 class WordEncoding(NamedTuple):
     """A word has the form if `word & mask == match` and its fields have values.
 
-    Several fields of one place must have the same value.
+    Several fields of one place must have the same value. `bits`: 32, or 16 of a compressed instruction.
     """
 
     match: int
     mask: int
     fields: tuple[Field, ...]
     flow: Flow = "next"
+    bits: int = WORD_BITS
 
 
-_FIELD = re.compile(r"(\d+(?: [a-z]+|,\d+)?): ([a-z]+(?: -?\d+)*) @((?: \d+:\d+)+)")
-_WORD = re.compile(r"[0-9a-f]{8}")
+_FIELD = re.compile(r"(\d+(?: [a-z]+|,\d+)?): ([a-z]+(?: -?\d+)*)(?: @((?: \d+:\d+)+))?")
+_WORD = re.compile(r"[0-9a-f]{4}(?:[0-9a-f]{4})?")
 
 
 def word_of_text(text: str) -> int:
-    """A word of eight hexadecimal digits. Raises `ValueError`."""
+    """A word of eight hexadecimal digits, or of four. Raises `ValueError`."""
     if not _WORD.fullmatch(text):
-        raise ValueError(f"a word has eight hexadecimal digits, unlike {text!r:.40}")
+        raise ValueError(f"a word has four or eight hexadecimal digits, unlike {text!r:.40}")
     return int(text, 16)
 
 
@@ -163,7 +165,9 @@ def field_of_text(text: str) -> Field:
     match = _FIELD.fullmatch(text)
     if match is None:
         raise ValueError(f"a field is written like '2 offset: signed 7 8 @ 15:7', unlike {text!r:.60}")
-    pieces = tuple((int(low), int(width)) for low, width in (part.split(":") for part in match[3].split()))
+    pieces = tuple(
+        (int(low), int(width)) for low, width in (part.split(":") for part in (match[3] or "").split())
+    )
     if any(width < 1 or low + width > WORD_BITS for low, width in pieces):
         raise ValueError(
             f"a piece is the lowest of the {WORD_BITS} bits and their number, unlike {match[3]!r:.60}"
@@ -172,8 +176,9 @@ def field_of_text(text: str) -> Field:
 
 
 def text_of_field(field: Field) -> str:
-    """A field as in a document, `2 offset: signed 7 8 @ 15:7`."""
-    return f"{field.place}: {field.codec} @ {' '.join(f'{low}:{width}' for low, width in field.pieces)}"
+    """A field as in a document, `2 offset: signed 7 8 @ 15:7`; without bits of its own, `2: fixed 2`."""
+    at = " @ " if field.pieces else ""
+    return f"{field.place}: {field.codec}{at}{' '.join(f'{low}:{width}' for low, width in field.pieces)}"
 
 
 _VERSION = 2  # the first one with encodings
@@ -207,7 +212,8 @@ def with_encodings(content: bytes, encodings: Mapping[str, WordEncoding]) -> byt
         for key in _ENCODED:
             row.pop(key, None)
         if (encoding := encodings.get(row["text"])) is not None:
-            row["match"], row["mask"] = f"{encoding.match:08x}", f"{encoding.mask:08x}"
+            digits = encoding.bits // 4
+            row["match"], row["mask"] = f"{encoding.match:0{digits}x}", f"{encoding.mask:0{digits}x}"
             if encoding.fields:
                 row["fields"] = [text_of_field(field) for field in encoding.fields]
         if flow:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from inference.agent.protocol import Frame
 from inference.isa.chains import (
@@ -132,6 +132,14 @@ class Textbook(Protocol):
         return ""
 
 
+class LlvmMeaning(NamedTuple):
+    """LLVM's opcode of a machine instruction, its mode as in `Scheme.mode`, and whether it has a mask."""
+
+    opcode: str
+    mode: str = ""
+    is_masked: bool = False
+
+
 class ForeignNames(Protocol):
     """Names that assemblers and other tools have for schemes and mnemonics."""
 
@@ -146,6 +154,10 @@ class ForeignNames(Protocol):
     def mnemonics_named(self, word: str) -> frozenset[str]:
         """The mnemonics that a word names, without the operands that it implies."""
         return frozenset()
+
+    def llvm_meaning(self, opcode: str, setting: str) -> LlvmMeaning:
+        """The machine instruction of an opcode in a benchmark of llvm-exegesis, with its `config`."""
+        return LlvmMeaning(opcode)
 
     def uops_info_name(self, text: str) -> str:
         """uops.info's name of a scheme, as in the addresses of its pages; "" where it is not certain."""
@@ -222,6 +234,10 @@ class LlvmSide(Protocol):
     @property
     def comment(self) -> str:
         """The beginning of a comment behind an instruction."""
+
+    @property
+    def marker(self) -> tuple[bytes, str]:
+        """An instruction that no scheme has, and a part of its text in llvm-mc's disassembly."""
 
     @property
     def prefixes(self) -> Collection[str]:

@@ -79,6 +79,12 @@ class Aspect(StrEnum):
     """An instruction with memory in slot-bound code, named by `AddressUse`: 1 with an index register."""
     PRESERVED_FLAGS = "kept flags"
     """Shifts by 0, which leave the flags unchanged, and readers of the flags: number of shifts."""
+    ORDER = "order"
+    """Results and their uses: 1 each use right behind its result, 0 all uses behind all results."""
+
+
+SHORT_LOOPS = range(1, 33)
+"""Instructions of the loops of `Aspect.SHORT_LOOP`."""
 
 
 class AddressUse(StrEnum):
@@ -101,6 +107,19 @@ class FrontEndCode:
     name: str
     value: int
     code: TimedCode
+
+
+def order_codes(name: str, producers: Sequence[bytes], consumers: Sequence[bytes]) -> Iterator[FrontEndCode]:
+    """The same instructions in two orders, which take equally long where they need not issue in order.
+
+    Args:
+        name: Of the producers, such as `multiplication`.
+        producers: Instructions of more than one cycle that wait for none of the others.
+        consumers: Like instructions, each of which needs the result of the producer in its place.
+    """
+    early = [code for pair in zip(producers, consumers, strict=True) for code in pair]
+    for value, order in ((1, early), (0, [*producers, *consumers])):
+        yield FrontEndCode(Aspect.ORDER, name, value, TimedCode(b"".join(order), len(order), loop=True))
 
 
 class FetchedInstruction(NamedTuple):

@@ -40,11 +40,6 @@ _TEXT = b".text"
 _OPCODE = re.compile(r"<MCInst #\d+ (\w+)")
 _OPERAND = re.compile(r"<MCOperand (\w+):([^>\n]*)>")  # bounded: one instruction
 _VERSION = re.compile(r"version (\d+(?:\.\d+)*)")
-_MARKERS = {
-    "x86_64": (bytes.fromhex("0f1f8078563412"), "305419896("),  # nopl 0x12345678(%rax)
-    "aarch64": (bytes.fromhex("405c38d5"), "S3_0_C5_C12_2"),
-}
-"""By architecture: an instruction inserted behind each disassembled one, and the text that marks it."""
 
 
 class AssemblerError(RuntimeError):
@@ -107,17 +102,19 @@ class LlvmNames:
     tool_version: str
 
 
-def instructions_of(codes: Sequence[bytes], triple: str, cpu: str, features: str = "") -> LlvmNames:
+def instructions_of(
+    codes: Sequence[bytes], triple: str, cpu: str, features: str, *, marker: tuple[bytes, str]
+) -> LlvmNames:
     """LLVM's terms for each of these instructions, in one call. Raises `AssemblerError`.
 
     None for one that LLVM decodes as several, for example with a prefix: without it the instruction would be
-    another.
+    another. `marker`: an instruction that is inserted behind each one, and the text that marks it.
     """
     path = program()
     if path is None:
         raise AssemblerError(f"{PROGRAM} is not installed where this site runs")
-    marker, marker_text = _MARKERS[triple.partition("-")[0]]
-    lines = [f"[{_hexadecimal(code)}]\n[{_hexadecimal(marker)}]" for code in codes]
+    marker_code, marker_text = marker
+    lines = [f"[{_hexadecimal(code)}]\n[{_hexadecimal(marker_code)}]" for code in codes]
     outcome = _run_llvm_mc(path, ["-disassemble", "-show-inst"], lines, triple, cpu, features)
     parts = outcome.stdout.decode(errors="replace").split(marker_text)
     if len(parts) != len(codes) + 1:  # one that it does not know ends older releases with status 1

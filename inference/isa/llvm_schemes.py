@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from inference.isa import llvm_mc
-from inference.isa.facets import LlvmSide
-from inference.isa.llvm_mc import LlvmInstruction
+from inference.isa.facets import ForeignNames, LlvmMeaning, LlvmSide
+from inference.isa.llvm_mc import LlvmInstruction, LlvmNames
 from inference.isa.scheme import Scheme
 from inference.isa.targets import code_target, target_of
 
@@ -30,9 +30,15 @@ def llvm_opcodes(isa: str, texts: Sequence[str]) -> tuple[dict[str, str], str]:
     """
     tools = llvm_side(isa)
     codes = tools.instances(texts)
-    names = llvm_mc.instructions_of(list(codes.values()), tools.triple, tools.cpu, tools.features)
+    names = _named(tools, list(codes.values()))
     pairs = zip(codes, names.instructions, strict=True)
     return {text: parsed.opcode for text, parsed in pairs if parsed is not None}, names.tool_version
+
+
+def has_llvm_instances(isa: str) -> bool:
+    """Whether instances of schemes can be named: `llvm_instructions` knows the names of registers."""
+    tools = code_target(isa).tools
+    return tools is not None and bool(tools.register_probes())
 
 
 def llvm_instructions(isa: str, texts: Sequence[str]) -> tuple[dict[str, str], str]:
@@ -45,9 +51,7 @@ def llvm_instructions(isa: str, texts: Sequence[str]) -> tuple[dict[str, str], s
     """
     tools = llvm_side(isa)
     codes, probes = tools.instances(texts), tools.register_probes()
-    result = llvm_mc.instructions_of(
-        [*codes.values(), *probes.values()], tools.triple, tools.cpu, tools.features
-    )
+    result = _named(tools, [*codes.values(), *probes.values()])
     instances, probed = result.instructions[: len(codes)], result.instructions[len(codes) :]
     names = {
         parsed.operands[0][1]: name for name, parsed in zip(probes, probed, strict=True) if parsed is not None
@@ -55,6 +59,10 @@ def llvm_instructions(isa: str, texts: Sequence[str]) -> tuple[dict[str, str], s
     names |= {name: name for name in names.values()} | dict.fromkeys(("0", ""), _NO_REGISTER)
     lines = {text: _line(parsed, names) for text, parsed in zip(codes, instances, strict=True)}
     return {text: line for text, line in lines.items() if line is not None}, result.tool_version
+
+
+def _named(tools: LlvmSide, codes: Sequence[bytes]) -> LlvmNames:
+    return llvm_mc.instructions_of(codes, tools.triple, tools.cpu, tools.features, marker=tools.marker)
 
 
 def _line(instruction: LlvmInstruction | None, names: Mapping[str, str]) -> str | None:
@@ -86,6 +94,11 @@ class LlvmScheme:
 
     scheme: Scheme
     words: tuple[str, ...]
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether a register with a mask is an operand of it beside those that can be chosen."""
+        return any(operand.name == "v0.t" for operand in self.scheme.operands)
 
     @property
     def immediates(self) -> list[str]:
@@ -120,8 +133,9 @@ class LlvmScheme:
 class LlvmSchemes:
     """The schemes of an instruction set by LLVM's opcodes, and the version of llvm-mc that named them."""
 
-    def __init__(self, schemes: Sequence[LlvmScheme], tool_version: str) -> None:
+    def __init__(self, schemes: Sequence[LlvmScheme], tool_version: str, names: ForeignNames) -> None:
         self.tool_version = tool_version
+        self._names = names
         self._by_opcode: dict[str, list[LlvmScheme]] = {}
         for llvm_scheme in schemes:
             self._by_opcode.setdefault(llvm_scheme.words[0], []).append(llvm_scheme)
@@ -131,19 +145,21 @@ class LlvmSchemes:
 
     def knows(self, opcode: str) -> bool:
         """Whether a scheme has this opcode, or one that differs only in its encoding."""
-        return bool(self._schemes_of_opcode(opcode))
+        return bool(self._schemes_of_opcode(self._names.llvm_meaning(opcode, "").opcode))
 
-    def find(self, words: Sequence[str]) -> LlvmScheme | str:
+    def find(self, words: Sequence[str], setting: str = "") -> LlvmScheme | str:
         """The scheme of an instruction, the plainest of several that LLVM does not distinguish.
 
         Where there is none, the reason.
 
         `words`: an opcode, and the operands where known. Operands distinguish conditions and the like, which
-        are immediates of one opcode.
+        are immediates of one opcode. `setting`: the `config` of a benchmark, which says the mode of vectors.
         """
-        candidates = self._schemes_of_opcode(words[0])
+        meaning = self._names.llvm_meaning(words[0], setting)
+        opcode_candidates = self._schemes_of_opcode(meaning.opcode)
+        candidates = [candidate for candidate in opcode_candidates if _is_meant(candidate, meaning)]
         if not candidates:
-            return "no scheme here has this opcode of LLVM"
+            return _reason(opcode_candidates, meaning)
         if same := [candidate for candidate in candidates if candidate.words == tuple(words)]:
             return min(same, key=_plainness)
         if len({candidate.scheme.mnemonic for candidate in candidates}) == 1:
@@ -159,14 +175,29 @@ class LlvmSchemes:
         return self._by_opcode.get(opcode) or self._by_opcode.get(base_opcode, [])
 
 
+def _is_meant(candidate: LlvmScheme, meaning: LlvmMeaning) -> bool:
+    """Whether a scheme with the opcode is in the mode, and with a mask where the meaning has one."""
+    scheme = candidate.scheme
+    return not scheme.mode or (scheme.mode, candidate.is_masked) == (meaning.mode, meaning.is_masked)
+
+
+def _reason(candidates: Sequence[LlvmScheme], meaning: LlvmMeaning) -> str:
+    """Why none of the schemes with an opcode is meant."""
+    if not candidates:
+        return "no scheme here has this opcode of LLVM"
+    if not meaning.mode:
+        return "its time depends on a mode that the file does not say"
+    return f"no scheme here is this instruction in the mode {meaning.mode}"
+
+
 @cache
 def llvm_schemes(isa: str) -> LlvmSchemes:
     """The schemes of an instruction set by opcode; takes seconds. Raises `AssemblerError` without llvm-mc."""
     schemes = {scheme.text: scheme for scheme in target_of(isa).schemes.schemes()}
-    namer = llvm_instructions if llvm_side(isa).register_probes() else llvm_opcodes
+    namer = llvm_instructions if has_llvm_instances(isa) else llvm_opcodes
     lines, tool_version = namer(isa, list(schemes))
     llvm_schemes_of_set = [LlvmScheme(schemes[text], tuple(line.split())) for text, line in lines.items()]
-    return LlvmSchemes(llvm_schemes_of_set, tool_version)
+    return LlvmSchemes(llvm_schemes_of_set, tool_version, target_of(isa).names)
 
 
 def _operands(words: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""LLVM's own descriptions of X86, read by `llvm-tblgen`: records as plain objects.
+"""LLVM's own descriptions of a target, read by `llvm-tblgen`: records as plain objects.
 
 The files are in a folder of LLVM's sources that the operator names. `llvm-tblgen` may open nothing else, and
 has limits on time, memory and output; see `inference.containment`.
@@ -20,8 +20,7 @@ Record = dict[str, Any]
 """A record's fields, and `!superclasses`."""
 
 PROGRAM = "llvm-tblgen"
-TARGET = Path("lib/Target/X86")
-_TOP = TARGET / "X86.td"
+_TARGETS = Path("lib/Target")
 _LIMITS = Limits(seconds=300.0, memory=8192, output=1024, processes=1, open_files=256)
 _DECLARED = re.compile(r"LLVM_VERSION_MAJOR (\d+)\b")
 _DECLARING = ("../cmake/Modules/LLVMVersion.cmake", "CMakeLists.txt")
@@ -34,14 +33,20 @@ class TableGeneratorError(RuntimeError):
 
 @dataclass(frozen=True)
 class LlvmSources:
-    """A folder of LLVM's sources, with `lib` and `include` in it."""
+    """A folder of LLVM's sources, with `lib` and `include` in it; `name`: LLVM's name of the target."""
 
     folder: Path
+    name: str
 
     @property
     def target(self) -> Path:
-        """Path of LLVM's files for X86."""
-        return self.folder / TARGET
+        """Path of LLVM's files for the target."""
+        return self.folder / _TARGETS / self.name
+
+    @property
+    def top(self) -> Path:
+        """The file that includes all others of the target."""
+        return self.target / f"{self.name}.td"
 
     @property
     def release(self) -> int | None:
@@ -56,13 +61,18 @@ class LlvmSources:
         return None
 
 
-def sources_in(folder: Path) -> LlvmSources:
-    """The sources in a folder: it, or its `llvm`, contains `lib/Target/X86`. Raises `TableGeneratorError`."""
+def sources_in(folder: Path, name: str) -> LlvmSources:
+    """The sources in a folder: it, or its `llvm`, contains `lib/Target/X86` for the target X86.
+
+    Raises `TableGeneratorError`.
+    """
     for candidate in (folder, folder / "llvm"):
-        if (candidate / _TOP).is_file() and (candidate / "include").is_dir():
-            return LlvmSources(candidate.resolve())
+        sources = LlvmSources(candidate.resolve(), name)
+        if sources.top.is_file() and (candidate / "include").is_dir():
+            return sources
     raise TableGeneratorError(
-        f"{folder} has no {_TOP} with include beside lib: name LLVM's sources, llvm-project/llvm"
+        f"{folder} has no {_TARGETS / name}/{name}.td with include beside lib: name LLVM's sources, "
+        "llvm-project/llvm"
     )
 
 
@@ -93,7 +103,7 @@ def records_of(sources: LlvmSources) -> Iterator[tuple[str, Record]]:
 
 def _command(program: str, sources: LlvmSources, action: str) -> list[str]:
     include = [f"-I{sources.folder / 'include'}", f"-I{sources.target}"]
-    return [program, action, *include, str(sources.folder / _TOP)]
+    return [program, action, *include, str(sources.top)]
 
 
 def _programs(release: int | None) -> list[str]:

@@ -190,10 +190,15 @@ def interleave(terms: Sequence[tuple[str, int]]) -> list[str]:
 
 
 def evenly_mixed(fewest: int, most: int, operands: int) -> int:
-    """The best number of registers, from `fewest` to `most`, for so many operands per copy to take turns in.
+    """The best number of registers for the operands of a loop's copies to take turns in.
 
     If it had a factor in common with the number of operands, each operand would get registers of its own:
     quick instructions would wait for nothing, and slow ones only for each other.
+
+    Args:
+        fewest: Smallest number of registers.
+        most: Largest number; up to `MAX_UNUSED_REGISTERS` of these may stay unused.
+        operands: Number of operands per copy.
 
     >>> evenly_mixed(2, 8, 2)
     7

@@ -99,6 +99,7 @@ class Scheme:
         width: Bits of the widest explicit operand.
         exclusion: Why it is not in the default inference set, "" where it is.
         starter: Whether it is in the small set for a first inference.
+        mode: What must be set before it, `e32,m1` of RISC-V's vectors; "" where nothing must.
     """
 
     text: str
@@ -111,6 +112,7 @@ class Scheme:
     width: int
     exclusion: str
     starter: bool
+    mode: str = ""
 
 
 TIMED_BY_VALUES = frozenset({"divide", "square-root"})
@@ -139,7 +141,13 @@ class Features:
 GROUPS = {"legacy-sse": "legacy SSE", "mmx": "MMX:", "x87": "x87:", "avx512": "AVX-512"}
 """{group of schemes that users can select: prefix of its exclusions}."""
 
-SELECTABLE = (*GROUPS.values(), "a special case of", "an undocumented second encoding")
+SELECTABLE = (
+    *GROUPS.values(),
+    "a special case of",
+    "an undocumented second encoding",
+    "masked:",
+    "another mode:",
+)
 """Prefixes of exclusions that do not prevent measuring."""
 
 BREAKABLE = (

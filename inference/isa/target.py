@@ -48,6 +48,12 @@ class IsaTarget:
     sampling_groups: Collection[str] = ()
     """Kinds of schemes that random blocks contain only on request (`BlockScheme.obstacle`)."""
 
+    plain_load: str = ""
+    """The scheme of one µop that stands for every load; "" without."""
+
+    plain_store: str = ""
+    """The scheme that stands for every store; "" without."""
+
     def __init__(self, name: str) -> None:
         self.name = name
 

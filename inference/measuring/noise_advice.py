@@ -140,7 +140,7 @@ def help_for_unfit(facts: Facts) -> str:
     if facts.get("emulated"):
         return "Start the agent on the real computer; --emulated runs code here, whose times mean nothing."
     if not any(machine in target.MACHINES for target in TARGETS):
-        return "Add a computer with an x86-64 or AArch64 processor under Machines."
+        return "Add a computer with an x86-64, AArch64 or RISC-V processor under Machines."
     if "microsoft" in str(facts.get("kernel", "")).lower():
         return (
             "The Windows Subsystem for Linux shares its cores with Windows. Start Linux itself, such as "

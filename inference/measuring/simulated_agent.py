@@ -170,14 +170,18 @@ def simulated_facts(name: str, mapping: PortMapping, counters: str = NOTHING, is
     }
 
 
-def executing_facts(name: str, mapping: PortMapping, isa: str) -> Json:
+def executing_facts(name: str, isa: str, mapping: PortMapping | None = None) -> Json:
     """The facts of a simulated computer that executes code, as far as they differ from an agent's.
 
-    `executes`: it reads an item's code, not its terms. All that agents can measure, it can.
+    `executes`: it reads an item's code, not its terms. All that agents can measure, it can. `mapping`: its
+    ports, None where they are not known.
     """
     abilities = ("executes", "blocks", "offsets", "wide_blocks", "x87_blocks", "clear_masks", "latency_bound")
+    facts = simulated_facts(name, mapping or PortMapping(("",), {}), isa=isa)
+    if mapping is None:
+        del facts["schemes"], facts["ports"]
     return {
-        **simulated_facts(name, mapping, isa=isa),
+        **facts,
         "cpu": f"simulated core: {name}",
         **dict.fromkeys(abilities, True),
     }

@@ -31,7 +31,7 @@ from inference.models.mapping import (
     SchemeConflict,
     Witness,
 )
-from inference.models.run import Run, RunCheckpoint, RunEvent, Upload, Webhook
+from inference.models.run import Run, RunCheckpoint, RunEvent, Upload, UploadPart, Webhook
 
 __all__ = [
     "ISA",
@@ -68,6 +68,7 @@ __all__ = [
     "SchemeLatencies",
     "StoredCoreModel",
     "Upload",
+    "UploadPart",
     "Webhook",
     "Witness",
     "identity_key",

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
+from typing import BinaryIO
+
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
+from django.db.models.functions import Length
 
 from inference.models.machine import Machine
 from inference.models.named import Named
@@ -131,6 +135,9 @@ def runs_on(machine: Machine) -> models.QuerySet[Run]:
 UNDECIDED = Q(run__isnull=True) | Q(run__state__in=("failed", "cancelled"))
 """Uploads without an import, or whose import has failed or was cancelled."""
 
+UPLOAD_SIZE = Length("beginning") + F("further_bytes")
+"""Bytes of an upload, in a query."""
+
 
 class Upload(models.Model):
     """An uploaded file, stored in the database so that an accepted upload cannot be lost.
@@ -141,7 +148,8 @@ class Upload(models.Model):
     """
 
     file_name = models.CharField(max_length=300)
-    content = models.BinaryField()
+    beginning = models.BinaryField()
+    further_bytes = models.BigIntegerField(default=0)
     sha256 = models.CharField(max_length=64)
     created = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(
@@ -161,3 +169,63 @@ class Upload(models.Model):
 
     def __str__(self) -> str:
         return self.file_name
+
+    def open(self) -> BinaryIO:
+        """The file; at most one of its parts is in memory."""
+        return io.BufferedReader(_UploadReader(self))
+
+    @property
+    def content(self) -> bytes:
+        with self.open() as file:
+            return file.read()
+
+
+class UploadPart(models.Model):
+    """Up to `SIZE` bytes of a file behind its beginning: no database writes large values in little memory."""
+
+    SIZE = 1 << 22
+
+    upload = models.ForeignKey(Upload, on_delete=models.CASCADE, related_name="parts")
+    number = models.PositiveIntegerField()
+    content = models.BinaryField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["upload", "number"], name="upload_part_number")]
+
+
+class _UploadReader(io.RawIOBase):
+    """Reads a stored file; see `Upload.open`."""
+
+    def __init__(self, upload: Upload) -> None:
+        self._upload, self._place = upload, 0
+        self._number, self._part = 0, memoryview(upload.beginning)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        size = len(self._upload.beginning) + self._upload.further_bytes
+        self._place = max(0, offset + (0, self._place, size)[whence])
+        return self._place
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # called by BufferedReader alone
+        first = len(self._upload.beginning)
+        number, begin = 0, self._place
+        if begin >= first:
+            number, begin = divmod(begin - first, UploadPart.SIZE)
+            number += 1
+        if number != self._number:
+            self._number, self._part = number, self._read_part(number)
+        read = self._part[begin : begin + len(buffer)]
+        buffer[: len(read)] = read
+        self._place += len(read)
+        return len(read)
+
+    def _read_part(self, number: int) -> memoryview:
+        if number == 0:
+            return memoryview(self._upload.beginning)
+        contents = self._upload.parts.filter(number=number).values_list("content", flat=True)
+        return memoryview(contents.first() or b"")

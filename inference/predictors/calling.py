@@ -39,7 +39,7 @@ from inference.isa.blocks import (
     object_file,
     with_markers,
 )
-from inference.predictors.ambiguity import CyclesPattern
+from inference.predictors.cycles_pattern import CyclesPattern
 from inference.predictors.permission import PROGRAM
 from inference.predictors.protocol import Answer, Failure, PredictorError
 
@@ -220,7 +220,14 @@ def cpu_count() -> int:
 def in_batches(
     items: Sequence[Item], ask: Ask[Item, Reply], max_items: int, pool: ThreadPoolExecutor
 ) -> list[Reply]:
-    """Ask for all items, in batches of at most `max_items` that keep the threads of the pool busy."""
+    """The replies to all items, in their order.
+
+    Args:
+        items: Such as blocks.
+        ask: Answers a batch; items without an answer are asked again (`retry_until_answered`).
+        max_items: Largest number of items of a batch; smaller ones keep the threads of the pool busy.
+        pool: Runs the batches.
+    """
     batches = list(pool.map(lambda batch: retry_until_answered(batch, ask), _batches(items, max_items)))
     return [answer for batch in batches for answer in batch]
 

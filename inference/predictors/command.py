@@ -13,7 +13,6 @@ from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_number, choice, setting
 from inference.isa.blocks import BlockError
-from inference.predictors.ambiguity import CyclesPattern
 from inference.predictors.calling import (
     AROUND,
     FORMS,
@@ -30,6 +29,7 @@ from inference.predictors.calling import (
     framed,
     line_of,
 )
+from inference.predictors.cycles_pattern import CyclesPattern
 from inference.predictors.permission import COMMAND
 from inference.predictors.protocol import Answer, Failure, PredictorError
 

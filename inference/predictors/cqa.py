@@ -8,7 +8,6 @@ from functools import lru_cache
 
 from inference.containment import CannotStartError, Limits, run
 from inference.core.tunables import setting
-from inference.predictors.ambiguity import CyclesPattern
 from inference.predictors.calling import (
     LOOP,
     OBJECT,
@@ -19,6 +18,7 @@ from inference.predictors.calling import (
     digest_of,
     framed,
 )
+from inference.predictors.cycles_pattern import CyclesPattern
 from inference.predictors.processor_names import check_name, unknown_processor
 from inference.predictors.protocol import PredictorError
 from inference.predictors.tool_paths import ToolProgram

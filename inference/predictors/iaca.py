@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inference.core.tunables import choice
-from inference.predictors.ambiguity import CyclesPattern
 from inference.predictors.calling import MARKERS, Call, CalledTool, ToolSettings, digest_of, framed
+from inference.predictors.cycles_pattern import CyclesPattern
 from inference.predictors.tool_paths import ToolProgram
 
 KIND = "iaca"

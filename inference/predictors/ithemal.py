@@ -11,8 +11,8 @@ from pathlib import Path
 
 from inference.containment import access_of
 from inference.core.tunables import setting
-from inference.predictors.ambiguity import CyclesPattern
 from inference.predictors.calling import MARKERS, Call, CalledTool, ToolSettings, digest_of, framed
+from inference.predictors.cycles_pattern import CyclesPattern
 from inference.predictors.permission import FILE, PROGRAM
 from inference.predictors.protocol import PredictorError
 from inference.predictors.tool_paths import ToolProgram, check_file, check_program, pythons

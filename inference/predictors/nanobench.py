@@ -20,8 +20,8 @@ from inference.containment import UNBOUNDED
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_integer, setting
-from inference.predictors.ambiguity import CyclesPattern
 from inference.predictors.calling import INTEL, Call, CalledTool, ToolSettings, digest_of, line_of
+from inference.predictors.cycles_pattern import CyclesPattern
 from inference.predictors.permission import COMMAND, FILE
 from inference.predictors.protocol import Answer, PredictorError
 from inference.predictors.tool_paths import ToolProgram, check_file, executables

@@ -97,8 +97,13 @@ _MAX_SUGGESTIONS = 3  # of names like an unknown one
 def unknown_processor(option: str, tool: str, name: str, known: Sequence[str]) -> str:
     """The error message for a processor that a tool does not know; it ends with the option.
 
-    `known`: names in the tool's own order. Names by which other tools know a processor count as similar:
-    `HSW` and `Zen 4` for `haswell` and `znver4`.
+    Args:
+        option: Of the command line or form, by which the processor is named.
+        tool: Name of the tool.
+        name: The unknown name. Names by which other tools know a processor count as similar: `HSW` and `Zen
+            4`
+            for `haswell` and `znver4`.
+        known: The tool's names, in its own order.
     """
     near = _suggestions(name, known)
     hint = f"is it {' or '.join(near)}? It" if near else "it"

@@ -57,7 +57,17 @@ class ToolProgram:
 
 
 def check_program(option: str, chosen: str, candidates: Iterable[str], install: str) -> str:
-    """The path to run for a chosen program. Raises `PredictorError` for one that may not be chosen."""
+    """The path to run for a chosen program.
+
+    Args:
+        option: By which it was chosen, for the error.
+        chosen: A path.
+        candidates: Programs of the tool on this computer, which anybody may choose.
+        install: What to do where there is none, for the error.
+
+    Raises:
+        PredictorError: The program is missing, or neither a candidate nor in a directory of the operator.
+    """
     if not os.path.exists(chosen):  # noqa: PTH110  no error for what may not be looked at
         raise PredictorError(f"{option} {chosen} is not there: {install}")
     real = os.path.realpath(chosen)

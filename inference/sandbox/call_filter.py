@@ -19,7 +19,7 @@ from inference.sandbox.system_calls import number_of
 NUMBER, CONVENTION = 0, 4
 """Offsets of the number of the call and of its calling convention."""
 
-CONVENTIONS = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+CONVENTIONS = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7, "riscv64": 0xC00000F3}
 """The kernel's number for the calling convention, by machine."""
 
 ALLOW = 0x7FFF0000  # answers of a filter (SECCOMP_RET_…), with an error number in the low bits

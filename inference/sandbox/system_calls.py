@@ -8,7 +8,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable
 
-MACHINES = ("x86_64", "aarch64")
+MACHINES = ("x86_64", "aarch64", "riscv64")
 
 FIRST_UNREVIEWED = 463
 """Calls from this number on have not been reviewed: mseal (462, Linux 6.10) is the last reviewed one.
@@ -23,8 +23,11 @@ def number_of(name: str, machine: str = "") -> int | None:
     None where the machine has no such call, or is none of `MACHINES`. Raises `KeyError` for a name that is
     not in the table.
     """
-    numbers = dict(zip(MACHINES, _NUMBERS[name], strict=True))
-    return numbers.get(machine or platform.machine())
+    machine = machine or platform.machine()
+    if name in _RISCV:
+        return _RISCV[name] if machine == "riscv64" else None
+    x86, generic = _NUMBERS[name]
+    return {"x86_64": x86, "aarch64": generic, "riscv64": generic}.get(machine)
 
 
 def numbers_of(names: Iterable[str], machine: str = "") -> tuple[int, ...]:
@@ -32,6 +35,9 @@ def numbers_of(names: Iterable[str], machine: str = "") -> tuple[int, ...]:
     numbers = (number_of(name, machine) for name in names)
     return tuple(number for number in numbers if number is not None)
 
+
+_RISCV = {"riscv_hwprobe": 258, "riscv_flush_icache": 259}
+"""Calls of RISC-V alone."""
 
 _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "acct": (163, 89),
@@ -212,5 +218,5 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "write": (1, 64),
 }
 
-NAMES = tuple(_NUMBERS)
-"""The names of all calls in the table."""
+NAMES = (*_NUMBERS, *_RISCV)
+"""The names of all calls in the tables."""

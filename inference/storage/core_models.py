@@ -17,7 +17,7 @@ from inference.core.core_model.memory_reading import memory_times
 from inference.core.core_model.model import LoopCode
 from inference.core.core_model.overview import unit_port_names
 from inference.core.core_model.prediction import LOOP_END, closing_slots
-from inference.core.core_model.scheduler_inference import dispatch_width
+from inference.core.core_model.simulated_program import dispatch_width
 from inference.core.front_end import FrontEnd, read_front_end
 from inference.core.latency import IdiomKind
 from inference.core.protocols import Json
@@ -59,7 +59,13 @@ def store_run_core_model(
 ) -> StoredCoreModel:
     """Create or update the core model of a run with the parts measured so far; idempotent.
 
-    `selection`: why this mapping was chosen, as in `StoredCoreModel.selection`.
+    Args:
+        run: It has one core model at most.
+        machine: That the run measures.
+        mapping: The ports, None while unknown.
+        latencies: The latencies, None while unknown.
+        front_end: The front end, None while unknown.
+        selection: Why this mapping was chosen, as in `StoredCoreModel.selection`.
     """
     row = StoredCoreModel.objects.filter(run=run).first()
     if row is None:
@@ -73,7 +79,14 @@ def store_run_core_model(
 
 
 def document_row(core: CoreModelDocument, isa: ISA, name: str, note: str = "") -> StoredCoreModel:
-    """The unsaved row of a document."""
+    """The unsaved row of a document.
+
+    Args:
+        core: The document, as read from a file.
+        isa: Its instruction set.
+        name: Of the core model.
+        note: Of the user; "" for the document's own.
+    """
     return StoredCoreModel(
         name=name,
         note=note or core.note,
@@ -143,10 +156,11 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
             rows = rows.filter(scheme__text__in=texts)
         listed = rows.values_list("scheme__text", "pairs", "idioms")
         measured = latencies_of_schemes(listed.iterator(chunk_size=500))
-    front_end = None
+    front_end, issue = None, None
     if row.front_end is not None:
         sources["front end"] = row.front_end.name
-        front_end = measured_limits(row.front_end)
+        measured_front_end = read_front_end(settled_readings(row.front_end))
+        front_end, issue = front_end_limits(measured_front_end), measured_front_end.issue
     return CoreModel(
         mapping,
         measured.latencies,
@@ -163,6 +177,7 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
         unqueued=measured.unqueued,
         false_dependences=measured.false_dependences,
         loop_code=loop_code,
+        issue=issue,
     )
 
 
@@ -237,7 +252,18 @@ def store_front_end(
     *,
     run: Run | None = None,
 ) -> MeasuredFrontEnd:
-    """Store the readings of a front end, unsettled ones included. Raises `NameInUseError`."""
+    """Store the readings of a front end.
+
+    Args:
+        name: Of the stored front end.
+        machine: On which it was measured.
+        readings: (code, reading), unsettled ones included.
+        identity: Of the measurements: machine, CPU and version of the agent.
+        run: That measured it, None for an import.
+
+    Raises:
+        NameInUseError: Another front end has the name.
+    """
     check_name_free(MeasuredFrontEnd, name)
     return MeasuredFrontEnd.objects.create(
         name=name,

@@ -31,7 +31,7 @@ from inference.formats.provenance import Provenance
 from inference.formats.quoting import json_by_line
 from inference.formats.uops_info_xml_writing import write_core_xml, write_uops_info_xml
 from inference.isa.llvm_mc import AssemblerError
-from inference.isa.llvm_schemes import llvm_instructions, llvm_opcodes
+from inference.isa.llvm_schemes import has_llvm_instances, llvm_instructions, llvm_opcodes
 from inference.isa.targets import target_of
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, StoredCoreModel
 from inference.storage.core_models import core_model_of, overview_of, port_labels, unsettled_kinds
@@ -222,10 +222,6 @@ def _has_models(isa: str) -> bool:
     return tools is not None and bool(tools.models)
 
 
-def _has_snippets(isa: str) -> bool:
-    return target_of(isa).snippets is not None
-
-
 _JSON = "json", "application/json"
 _CSV = "csv", "text/csv"
 _YAML = "application/yaml"
@@ -248,7 +244,7 @@ def _llvm(write: Callable[[Row], str]) -> Export[Row]:
 def _exegesis(mode: str) -> Export[StoredCoreModel]:
     title = f"llvm-exegesis benchmarks: {mode} (YAML)"
     hint = "llvm-exegesis -mode=analysis compares LLVM's scheduling model with it"
-    return Export(title, "yaml", _YAML, partial(exegesis_of, mode=mode), hint, _has_snippets)
+    return Export(title, "yaml", _YAML, partial(exegesis_of, mode=mode), hint, has_llvm_instances)
 
 
 MAPPING_EXPORTS: Mapping[str, Export[PortMapping]] = {

@@ -174,7 +174,17 @@ def load_document(content: bytes) -> ISA:
 def new_isa(
     name: str, texts: Iterable[str], source: str, features: Mapping[str, Features] | None = None
 ) -> ISA:
-    """Create an instruction set of scheme texts; `features` by text, where known. Raises `NameInUseError`."""
+    """Create an instruction set.
+
+    Args:
+        name: Of the instruction set.
+        texts: Its schemes.
+        source: Where they are from, as a line of text.
+        features: {scheme: operands, extensions and others}, of schemes for which they are known.
+
+    Raises:
+        NameInUseError: Another instruction set has the name.
+    """
     check_name_free(ISA, name)
     isa = ISA.objects.create(name=name, source=source)
     add_schemes(isa, texts, features or {})

@@ -151,7 +151,23 @@ def store_resource_mapping(
     report: Mapping[str, Any] | None = None,
     note: str = "",
 ) -> ResourceMappingRow:
-    """Store a resource mapping. Raises `NameInUseError`, and `MissingSchemesError` for unknown schemes."""
+    """Store a resource mapping.
+
+    Args:
+        name: Of the mapping.
+        isa: Has all its schemes.
+        value: The mapping; a scheme without loads is stored as well.
+        origin: How it came about.
+        source: Where imported data are from, as a line of text; cut to `SOURCE_LENGTH`.
+        machine: Whose core it describes, None where unknown.
+        converted_from: The port mapping from which it was computed, None for others.
+        report: What its page shows beside it, as JSON.
+        note: Of the user.
+
+    Raises:
+        NameInUseError: Another mapping has the name.
+        MissingSchemesError: The instruction set lacks schemes.
+    """
     check_name_free(ResourceMappingRow, name)
     ids = complete_ids(isa, value.loads)
     row = ResourceMappingRow.objects.create(

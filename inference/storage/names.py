@@ -72,6 +72,11 @@ def free_name(model: type[Named], preferred: str) -> str:
 def rename(row: Named, name: str, note: str) -> None:
     """Store a new name and note of a row.
 
+    Args:
+        row: A row of a table with unique names.
+        name: One line; the present name is allowed.
+        note: Of the user, "" for none.
+
     Raises:
         ExchangeError: The name is invalid, or in use (`NameInUseError`), see `check_name_free`.
     """

@@ -99,8 +99,22 @@ def store_result(
 ) -> PortMappingRow:
     """Store a mapping like `store_mapping`, with its conflicts.
 
-    `compared`: result of `compared_results` from before this transaction, which blocks other writers. Results
-    stored since then are compared here; no other mapping is stored until the transaction ends.
+    Args:
+        name: Of the mapping.
+        isa: Has all its schemes.
+        value: The mapping.
+        compared: Result of `compared_results` from before this transaction, which blocks other writers.
+            Results
+            stored since then are compared here; no other mapping is stored until the transaction ends.
+        source: Where the measurements are from, as a line of text.
+        machine: Whose core it describes; its other results are compared. None where unknown.
+        run: That inferred it.
+        report: What its page shows beside it, as JSON.
+        note: Of the user.
+
+    Raises:
+        NameInUseError: Another mapping has the name.
+        MissingSchemesError: The instruction set lacks schemes.
     """
     row = store_mapping(
         name,

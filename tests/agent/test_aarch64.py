@@ -9,6 +9,7 @@ import pytest
 
 from inference.agent import arm
 from inference.agent.emulated import MEANINGLESS, EmulatedHarness
+from inference.agent.emulation import emulator
 from inference.agent.facts import facts, unfit
 from inference.agent.passes import LocalHarness
 from inference.agent.protocol import Batch, BatchItem, Frame, Result, Settings
@@ -136,8 +137,8 @@ def test_targets_are_chosen_by_machine_and_frames_of_another_are_refused():
     assert native("aarch64") is aarch64
     assert native("x86_64") is x86_64
     assert target_of("AArch64") is aarch64
-    with pytest.raises(FrameError, match="riscv64"):
-        native("riscv64")
+    with pytest.raises(FrameError, match="ppc64"):
+        native("ppc64")
     other = next(name for name in ("x86-64", "AArch64") if name != native().ISA)
     with pytest.raises(FrameError, match=other):
         target_for(Frame(isa=other))
@@ -158,11 +159,11 @@ def test_arms_processors_are_known_by_their_numbers():
 def test_an_emulator_is_recognised(tmp_path: Path):
     kernel = tmp_path / "arch"
     kernel.write_text("x86_64\n")
-    assert arm.emulator("aarch64", {}, kernel) == "QEMU's user mode"
+    assert emulator("aarch64", {}, kernel) == "QEMU's user mode"
     assert x86_64.emulator("x86_64", {"vendor_id": "GenuineIntel"}) == ""
     kernel.write_text("aarch64\n")
-    assert arm.emulator("aarch64", entry(CORTEX_A72), kernel) == ""
-    assert arm.emulator("aarch64", {"vendor_id": "GenuineIntel"}, tmp_path / "none") != ""
+    assert emulator("aarch64", entry(CORTEX_A72), kernel) == ""
+    assert emulator("aarch64", {"vendor_id": "GenuineIntel"}, tmp_path / "none") != ""
     assert unfit("Linux", "aarch64") == ""
     assert "emulated" in unfit("Linux", "aarch64", "QEMU's user mode")
     assert arm.description({}, "QEMU's user mode")["cpu"] == "AArch64 in QEMU's user mode"
@@ -184,7 +185,8 @@ async def test_nothing_settles_in_an_emulator(monkeypatch: pytest.MonkeyPatch):
     assert harness.beat().note == MEANINGLESS
 
 
-def test_an_arm_computer_offers_no_basic_blocks_and_tells_of_no_hypervisor(monkeypatch: pytest.MonkeyPatch):
+def test_an_arm_computer_times_basic_blocks_and_tells_of_no_hypervisor(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
     found = facts(None)
-    assert (found["isa"], found["blocks"], found["virtual"]) == ("AArch64", False, None)
+    assert (found["isa"], found["blocks"], found["virtual"]) == ("AArch64", True, None)
+    assert (found["offsets"], found["wide_blocks"], found["leads_back"]) == (True, False, False)

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from iced_x86 import Decoder
 
-from inference.agent import block_frame
-from inference.agent.block_frame import REGISTERS, Layout
 from inference.agent.block_timer import BlockTimer
 from inference.agent.counters import ProcessorCounters
 from inference.agent.facts import facts
-from inference.agent.frame import FrameError
+from inference.agent.frame import FrameError, plain_frame
 from inference.agent.passes import LocalHarness
 from inference.agent.protocol import Batch, BatchItem, Frame, Result, Settings
 from inference.agent.reading import ProtocolError
-from inference.agent.targets import native
+from inference.agent.targets import native, x86_blocks
+from inference.agent.targets.block_state import VECTOR, Layout
+from inference.agent.targets.x86_blocks import REGISTERS
 from tests.agent.conftest import ADD, HASTY, needs_x86
 from tests.agent.conftest import frame as usual_frame
 
@@ -52,19 +52,19 @@ async def measured(harness: LocalHarness, frame: Frame, **codes: str) -> dict[st
 def test_frames_of_experiments_look_as_they_did_before_there_were_blocks():
     assert not {"pages", "unrolled"} & Frame().as_json().keys()
     assert Frame.read(Frame().as_json()) == Frame()
-    assert Frame().plain() == Frame()
+    assert plain_frame(Frame()) == Frame()
 
 
 def test_frames_of_blocks_travel_and_know_the_plain_one_beside_them():
     frame = surroundings(unrolled=True, pages=9)
     assert Frame.read(frame.as_json()) == frame
-    assert frame.plain() == Frame(avx=frame.avx)
+    assert plain_frame(frame) == Frame(avx=frame.avx)
 
 
 def test_what_surrounds_a_block_is_built_for_any_register_as_counter():
     layout = Layout(code=0x60_0000, state=0x10_0000)
     bodies = {
-        name: block_frame.function(
+        name: x86_blocks.function(
             surroundings(unrolled=False, counter=name), b"\x90", layout.code, layout, refills=True
         )
         for name in ("", "r15", "rcx")
@@ -73,20 +73,20 @@ def test_what_surrounds_a_block_is_built_for_any_register_as_counter():
     assert b"\x90\x49\xff\xcf\x0f\x85" in bodies["r15"]  # nop; dec r15; jne
     assert b"\x90\x48\xff\xc9\x0f\x85" in bodies["rcx"]
     with pytest.raises(FrameError, match="no general-purpose register 'r16'"):
-        block_frame.function(surroundings(r16=1), b"\x90", layout.code, layout, refills=False)
+        x86_blocks.function(surroundings(r16=1), b"\x90", layout.code, layout, refills=False)
 
 
 def test_blocks_of_other_instruction_sets_are_refused(monkeypatch: pytest.MonkeyPatch):
     nothing = ProcessorCounters([])
     with pytest.raises(FrameError, match="the frame is for armv8"):
         BlockTimer(Frame(isa="armv8", pages=1), Settings(), nothing)
-    monkeypatch.setattr(native(), "TIMES_BLOCKS", False)
+    monkeypatch.setattr(native(), "BLOCKS", None)
     with pytest.raises(FrameError, match="are not timed yet"):
         BlockTimer(Frame(isa=native().ISA, pages=1), Settings(), nothing)
 
 
 @needs_x86
-@pytest.mark.parametrize("counter", ["", *block_frame.COUNTERS])
+@pytest.mark.parametrize("counter", x86_blocks.COUNTERS)
 async def test_a_loop_ends_whatever_counts_its_iterations(harness: LocalHarness, counter: str):
     found = await measured(harness, surroundings(unrolled=False, counter=counter), nop="90")
     assert found["nop"].state != "failed", found["nop"].note
@@ -102,15 +102,15 @@ def test_rax_counts_no_iterations():
 def test_wide_frames_fill_masks_and_all_of_each_vector():
     layout = Layout(code=0x60_0000, state=0x10_0000)
     wide = replace(surroundings(), avx=True, mask_bits=16)
-    code = block_frame.function(wide, b"\x90", layout.code, layout, refills=False)
+    code = x86_blocks.function(wide, b"\x90", layout.code, layout, refills=False)
     listing = [str(one) for one in Decoder(64, code, ip=layout.code)]
     assert listing.count("vzeroall") == 1
     assert [one for one in listing if "zmm" in one] == [
-        f"vbroadcastsd zmm{number},qword ptr [rax+{block_frame.VECTOR:X}h]" for number in range(32)
+        f"vbroadcastsd zmm{number},qword ptr [rax+{VECTOR:X}h]" for number in range(32)
     ]
     assert [one for one in listing if "kxnorw" in one] == [f"kxnorw k{n},k{n},k{n}" for n in range(1, 8)]
     with pytest.raises(FrameError, match="16 or 64"):
-        block_frame.function(replace(wide, mask_bits=3), b"\x90", layout.code, layout, refills=False)
+        x86_blocks.function(replace(wide, mask_bits=3), b"\x90", layout.code, layout, refills=False)
 
 
 @needs_x86
@@ -146,7 +146,7 @@ async def test_registers_of_x87_and_mmx_begin_filled(harness: LocalHarness, unro
     assert [found[name].state == "failed" for name in held] == [False, True]
     layout = Layout(0x10000, 0x20000)
     with pytest.raises(FrameError):
-        block_frame.function(replace(filled, fpu="sse"), b"\x90", layout.code, layout, refills=False)
+        x86_blocks.function(replace(filled, fpu="sse"), b"\x90", layout.code, layout, refills=False)
 
 
 @needs_x86
@@ -250,7 +250,7 @@ def test_the_first_copy_is_as_far_behind_a_cache_line_as_wanted(offset: int, unr
     layout = Layout(code=0x60_0000, state=0x10_0000)
     frame = replace(surroundings(unrolled=unrolled, counter="" if unrolled else "r15"), offset=offset)
     body = bytes.fromhex("cccccccccccccccc")
-    code = block_frame.function(frame, body, layout.code, layout, refills=False)
+    code = x86_blocks.function(frame, body, layout.code, layout, refills=False)
     assert code.index(body) % 64 == offset
     assert Frame.read(frame.as_json()) == frame
 

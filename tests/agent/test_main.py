@@ -31,7 +31,7 @@ OPTIONS = argparse.Namespace(
     ("system", "machine", "reason"),
     [
         ("Darwin", "arm64", "measuring needs Linux"),
-        ("Linux", "riscv64", "needs a processor of x86-64 or AArch64"),
+        ("Linux", "ppc64", "needs a processor of x86-64, AArch64 or RISC-V"),
     ],
 )
 def test_where_nothing_can_be_measured_the_agent_says_why_and_starts_no_process(

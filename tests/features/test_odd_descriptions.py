@@ -47,7 +47,7 @@ def good(
     experiment_set: ExperimentSet, mapping: PortMapping, machine: Machine
 ) -> dict[str, tuple[Json, list[str]]]:
     """{kind: (a description, all fields)}."""
-    upload = Upload.objects.create(file_name="a.csv", content=b"", sha256="0" * 64)
+    upload = Upload.objects.create(file_name="a.csv", beginning=b"", sha256="0" * 64)
     described = {
         "infer": ({"source": {"datasets": [experiment_set.pk]}}, InferConfig),
         "measure": ({"machine": machine.pk}, MeasureConfig),

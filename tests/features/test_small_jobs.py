@@ -33,7 +33,7 @@ def isa():
 
 def upload(content):
     digest = hashlib.sha256(content).hexdigest()
-    return Upload.objects.create(file_name="mine.csv", content=content, sha256=digest)
+    return Upload.objects.create(file_name="mine.csv", beginning=content, sha256=digest)
 
 
 def do(kind, config):

@@ -59,7 +59,7 @@ def shipped(folder: Path = LLVM) -> ShippedModel:
     """LLVM's model, of the few classes that there are here."""
     if shutil.which("llvm-tblgen") is None:
         pytest.skip("llvm-tblgen is not on the PATH")
-    return shipped_model(records_of(sources_in(folder)), CPU)
+    return shipped_model(records_of(sources_in(folder, "X86")), CPU, "X86")
 
 
 def test_what_llvm_ships_is_read_through_overrides_and_aliases() -> None:
@@ -89,7 +89,7 @@ def test_only_what_differs_beyond_the_noise_is_changed() -> None:
 
 
 def test_the_patch_is_what_it_was() -> None:
-    text = patch_of(exported_toy_core(), OPCODES, shipped(), sources_in(LLVM))
+    text = patch_of(exported_toy_core(), OPCODES, shipped(), sources_in(LLVM, "X86"))
     assert text.replace(PRODUCT, "pmweb VERSION") == GOLDEN.read_text(encoding="utf-8")
 
 
@@ -97,7 +97,7 @@ def test_llvm_takes_the_patch_and_then_nothing_differs(tmp_path: Path) -> None:
     folder = tmp_path / "llvm"
     shutil.copytree(LLVM, folder)
     core = exported_toy_core()
-    patch = patch_of(core, OPCODES, shipped(folder), sources_in(folder))
+    patch = patch_of(core, OPCODES, shipped(folder), sources_in(folder, "X86"))
     done = subprocess.run(
         ["patch", "-p1"], input=patch, cwd=folder, text=True, capture_output=True, check=False, timeout=30
     )
@@ -108,7 +108,7 @@ def test_llvm_takes_the_patch_and_then_nothing_differs(tmp_path: Path) -> None:
     assert alike is not None
     assert alike.writes == ("ToySlow",)  # nobody measured it
     assert (folder / f"test/tools/llvm-mca/X86/pmweb-{CPU}.s").read_text().count("# CHECK") == 4
-    assert "there is no patch" in patch_of(core, OPCODES, shipped(folder), sources_in(folder))
+    assert "there is no patch" in patch_of(core, OPCODES, shipped(folder), sources_in(folder, "X86"))
 
 
 def test_definitions_are_found_however_they_are_broken_into_lines() -> None:

@@ -16,7 +16,7 @@ from inference.formats.import_formats import read
 from inference.formats.parsing import AnyNames, parse, resolve
 from inference.models import ISA
 from inference.storage.importing import commit, preview
-from tests.formats.test_parsing import TwoSchemes
+from tests.formats.small_files import TwoSchemes
 from tests.rows.library import ADD, IMUL, isa
 
 __all__ = ["isa"]

@@ -198,7 +198,7 @@ def files_by_patch(text: str) -> list[str]:
 
 
 def _patch(new: Texts) -> str:
-    return patch_of(core_of(new), _opcodes(new), _shipped(), sources_in(LLVM))
+    return patch_of(core_of(new), _opcodes(new), _shipped(), sources_in(LLVM, "X86"))
 
 
 Writer = Callable[[Texts], str]

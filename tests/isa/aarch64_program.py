@@ -1,27 +1,17 @@
-"""Programs of AArch64 for tests: a static executable with given functions, run by QEMU's user mode.
-
-The program calls one function after another as C would, with (iterations, middle of the memory), looks
-whether everything that belongs to the caller is as it was, and writes a byte for each. It ends with status 0,
-or 1 where something has changed; in the end it writes the first eight words of the memory's upper half.
-"""
+"""Programs of AArch64 for tests, run by QEMU's user mode."""
 
 from __future__ import annotations
 
 import shutil
-import struct
-import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from inference.isa import llvm_mc
+from tests.isa.emulated_program import WORDS, Outcome, run_program
 
-BASE = 0x400000
-HEADERS = 0x1000
-MEMORY = 64 * 1024
-WORDS = 8
+MACHINE = 183  # AArch64 in ELF files
 _SAVED = range(19, 30)
 _SAVED_VECTORS = range(8, 16)
 
@@ -30,15 +20,6 @@ needs_llvm_mc = pytest.mark.skipif(llvm_mc.program() is None, reason="llvm-mc is
 needs_qemu = pytest.mark.skipif(
     QEMU is None or llvm_mc.program() is None, reason="qemu-aarch64 or llvm-mc is not installed"
 )
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a program ended: `returned` functions came back, `words` are what is in memory afterwards."""
-
-    status: int
-    returned: int
-    words: tuple[int, ...]
 
 
 def machine_code(lines: Sequence[str]) -> bytes:
@@ -50,33 +31,12 @@ def machine_code(lines: Sequence[str]) -> bytes:
 
 def run(functions: Sequence[bytes], path: Path, iterations: int = 3) -> Outcome:
     """Call each function once; the executable is written to the path."""
-    length = -(-len(machine_code(list(_driver(0, 0, 0, 0, iterations)))) // 64) * 64
-    table = BASE + HEADERS + length
-    first = table + -(-8 * len(functions) // 64) * 64
-    addresses, code = [], bytearray()
-    for function in functions:
-        addresses.append(first + len(code))
-        code += function + b"\0" * (-len(function) % 64)
-    state = -(-(first + len(code)) // 0x1000) * 0x1000
-    middle = state + 0x1000 + MEMORY // 2
-    driver = machine_code(list(_driver(table, len(functions), state, middle, iterations)))
-    pointers = b"".join(address.to_bytes(8, "little") for address in addresses)
-    content = driver.ljust(length, b"\0") + pointers.ljust(first - table, b"\0") + bytes(code)
-    path.write_bytes(elf_headers(len(content), middle + MEMORY // 2 - BASE - HEADERS) + content)
-    path.chmod(0o755)
     assert QEMU is not None
-    done = subprocess.run([QEMU, path], capture_output=True, timeout=60, check=False)
-    words = done.stdout[len(functions) :] if done.returncode == 0 else b""
-    returned = len(functions) if done.returncode == 0 else len(done.stdout)
-    return Outcome(done.returncode, returned, struct.unpack(f"<{len(words) // 8}Q", words))
 
+    def driver(table: int, count: int, state: int, middle: int) -> bytes:
+        return machine_code(list(_driver(table, count, state, middle, iterations)))
 
-def elf_headers(size: int, memory: int) -> bytes:
-    ident = b"\x7fELF\x02\x01\x01" + bytes(9)
-    start = BASE + HEADERS
-    elf = struct.pack("<16sHHIQQQIHHHHHH", ident, 2, 183, 1, start, 64, 0, 0, 64, 56, 1, 0, 0, 0)
-    segment = struct.pack("<IIQQQQQQ", 1, 7, HEADERS, start, start, size, memory, 0x1000)
-    return (elf + segment).ljust(HEADERS, b"\0")
+    return run_program(functions, path, driver=driver, machine=MACHINE, qemu=[QEMU])
 
 
 def _constant(register: str, value: int) -> Iterator[str]:

@@ -11,27 +11,16 @@ from random import Random
 import pytest
 
 from inference.core.core_model.stored_values import last_write
-from inference.isa.aarch64.accesses import (
-    accesses_of,
-    fused_places,
-    loop_body,
-    loop_size,
-    moves_of,
-    name_of_location,
-    pairs_of,
-    reads_of,
-    reduction_of,
-    stores_of,
-)
-from inference.isa.aarch64.block_frame import iteration_of
-from inference.isa.aarch64.blocks import block_of_bytes
+from inference.isa.aarch64 import STACK_POINTER
+from inference.isa.aarch64.accesses import ACCESSES
+from inference.isa.aarch64.block_frame import FRAMER
+from inference.isa.aarch64.blocks import BLOCKS
 from inference.isa.aarch64.decoding import decode, decoded, table
 from inference.isa.code.block import Block
 from inference.isa.dependences import OperandAccess, Reduction
 from inference.isa.machine_bodies import LoopSize
 from inference.isa.words.accesses import (
     GENERAL,
-    STACK_POINTER,
     DecodedInstruction,
     InMemory,
     OperandValue,
@@ -40,8 +29,9 @@ from inference.isa.words.accesses import (
     word_accesses,
 )
 from inference.isa.words.table import WordForm
-from tests.isa.aarch64_experiment import Case, Observed, observe
+from tests.isa.aarch64_experiment import AARCH64
 from tests.isa.aarch64_program import machine_code, needs_llvm_mc, needs_qemu
+from tests.isa.access_experiment import Case, Observed, observe
 
 NOT_EXECUTED = ("interrupt", "system", "wait")
 """Categories: they end the program, or read what no register holds."""
@@ -137,7 +127,7 @@ def test_every_form_reads_and_writes_what_qemu_does(tmp_path: Path) -> None:
         words = {form.form.text: drawn(form, dice) for form in remaining}
         undrawn |= {text for text, word in words.items() if word is None}
         cases = {text: (word, case) for text, word in words.items() if word and (case := case_of(word))}
-        seen = observe([case for _, case in cases.values()], tmp_path / "program")
+        seen = observe(AARCH64, [case for _, case in cases.values()], tmp_path / "program")
         wanted = [expected(word) for word, _ in cases.values()]
         pairs = dict(zip(cases, zip(seen, wanted, strict=True), strict=True))
         assert not {text: pair for text, pair in pairs.items() if exceeds(*pair)}
@@ -147,12 +137,12 @@ def test_every_form_reads_and_writes_what_qemu_does(tmp_path: Path) -> None:
 
 
 def block(*lines: str) -> Block:
-    return block_of_bytes(machine_code(lines))
+    return BLOCKS.block_of_bytes(machine_code(lines))
 
 
 def dependent(*lines: str) -> list[tuple[int, str]]:
     """(reader, location) of each read of what the same iteration or the one before has written."""
-    entries = accesses_of(block(*lines))
+    entries = ACCESSES.accesses_of(block(*lines))
     return [
         (place, read.location or "memory")
         for place, entry in enumerate(entries)
@@ -216,7 +206,7 @@ def test_what_waits_for_what(lines: Sequence[str], reads: list[tuple[int, str]])
     ],
 )
 def test_addresses_move_by_so_many_bytes(lines: Sequence[str], step: int | None) -> None:
-    entry = accesses_of(block(*lines, "cbnz x9, .+0"))[0]
+    entry = ACCESSES.accesses_of(block(*lines, "cbnz x9, .+0"))[0]
     (place,) = (access.memory for access in entry.reads if access.memory is not None)
     assert place.step == step
 
@@ -226,7 +216,7 @@ def test_registers_that_start_alike_lead_to_one_place() -> None:
     code = block("str x0, [x1]", "ldr x2, [x3, #8]", "ldr x4, [x5]")
     stored, other, loaded = (
         access.memory
-        for entry in accesses_of(code, equal_start=True)
+        for entry in ACCESSES.accesses_of(code, equal_start=True)
         for access in (*entry.reads, *entry.writes)
         if access.memory is not None
     )
@@ -248,7 +238,7 @@ def test_registers_that_start_alike_lead_to_one_place() -> None:
 def test_what_a_block_reads_before_it_writes_it(
     lines: Sequence[str], names: list[str], addresses: set[str]
 ) -> None:
-    reads = reads_of(instruction.code for instruction in block(*lines).instructions)
+    reads = ACCESSES.reads_of(instruction.code for instruction in block(*lines).instructions)
     assert [part.name for part in reads.inputs] == names
     assert reads.addresses == addresses
 
@@ -270,8 +260,10 @@ def test_what_a_block_reads_before_it_writes_it(
 def test_pairs_that_a_core_may_fuse(
     lines: Sequence[str], pairs: tuple[str, ...], others: tuple[str, ...]
 ) -> None:
-    assert (pairs_of(block(*lines)), moves_of(block(*lines))) == (pairs, others)
-    assert len(fused_places(block(*lines), {*pairs, *others} - {""})) == len([*filter(None, pairs), *others])
+    assert (ACCESSES.pairs_of(block(*lines)), ACCESSES.moves_of(block(*lines))) == (pairs, others)
+    assert len(ACCESSES.fused_places(block(*lines), {*pairs, *others} - {""})) == len(
+        [*filter(None, pairs), *others]
+    )
 
 
 @needs_llvm_mc
@@ -291,22 +283,22 @@ def test_pairs_that_a_core_may_fuse(
     ],
 )
 def test_what_accumulates_a_value(line: str, reduction: Reduction | None) -> None:
-    assert reduction_of(block(line).instructions[0]) == reduction
+    assert ACCESSES.reduction_of(block(line).instructions[0]) == reduction
 
 
 @needs_llvm_mc
 def test_stores_are_counted_and_locations_have_their_usual_names() -> None:
     lines = ("stp x0, x1, [sp]", "ldr x0, [x1]", "st1 {v0.16b}, [x0]")
-    assert [stores_of(instruction) for instruction in block(*lines).instructions] == [1, 0, 1]
-    names = [name_of_location(name) for name in ("general 31", "general 30", "vector 7", "flag c")]
+    assert [ACCESSES.stores_of(instruction) for instruction in block(*lines).instructions] == [1, 0, 1]
+    names = [ACCESSES.name_of_location(name) for name in ("general 31", "general 30", "vector 7", "flag c")]
     assert names == ["sp", "x30", "v7", "NZCV"]
 
 
 @needs_llvm_mc
 @pytest.mark.parametrize("text", ["add GPR[64]:W, GPR[64]:R, GPR[64]:R", "ldr GPR[64]:W, MEM[64]:R"])
 def test_the_copies_of_a_measured_body_wait_for_nothing(text: str) -> None:
-    body = loop_body([(text, 1)])
-    assert loop_size([(text, 1)]) == LoopSize(len(body.instructions), body.size, body.copies)
+    body = ACCESSES.loop_body([(text, 1)])
+    assert ACCESSES.loop_size([(text, 1)]) == LoopSize(len(body.instructions), body.size, body.copies)
     assert not [
         read
         for place, entry in enumerate(body.instructions)
@@ -327,7 +319,7 @@ def test_the_copies_of_a_measured_body_wait_for_nothing(text: str) -> None:
 )
 def test_an_iteration_ends_with_a_jump_to_the_next_one(lines: Sequence[str], jumps: list[str]) -> None:
     loop = block(*lines)
-    iteration = iteration_of(loop)
+    iteration = FRAMER.iteration_of(loop)
     words = decoded(iteration.code[len(loop.body) :])
     assert len(iteration.code) % 64 == 0
     assert [word.mnemonic for word in words[: len(jumps)]] == jumps

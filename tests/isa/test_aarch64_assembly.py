@@ -6,19 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.isa.aarch64 import assembly, blocks
+from inference.isa.aarch64.assembly import SYNTAX
+from inference.isa.aarch64.block_reader import READER
+from inference.isa.aarch64.blocks import AArch64Instruction
 from inference.isa.aarch64.printing import text_of
 from inference.isa.aarch64.statements import read_instruction
 from inference.isa.code.block import MAX_BYTES, Block, BlockError
 from inference.isa.code.pieces import AssemblyProgram, pieces_of
+from inference.isa.words.assembly import program_of_lines
 
 
 def program(text: str) -> AssemblyProgram:
-    return assembly.program_of_lines(text.splitlines(), 1)
+    return program_of_lines(text.splitlines(), 1, SYNTAX)
 
 
 def only_block(text: str) -> Block:
-    (piece,) = pieces_of(program(text), blocks)
+    (piece,) = pieces_of(program(text), READER)
     return piece.block
 
 
@@ -136,7 +139,7 @@ f:
 \t.size\tf, .-f
 """
     )
-    pieces = pieces_of(read, blocks)
+    pieces = pieces_of(read, READER)
     assert [(piece.name, piece.block.kind) for piece in pieces] == [
         ("f, line 8", "straight"),
         (".L3", "loop"),
@@ -154,7 +157,7 @@ f:
 
 def test_demangled_names_are_labels_and_data_is_no_target():
     read = program("sum(double*, int):\n  cbz w1, .L4\n.L3:\n  ldr d1, [x0], 8\n  bne .L3\n.L4:\n  ret\n")
-    assert [piece.name for piece in pieces_of(read, blocks)] == [".L3"]
+    assert [piece.name for piece in pieces_of(read, READER)] == [".L3"]
     assert read.instructions[0].labels == ("sum(double*, int)",)
     with pytest.raises(BlockError, match="b table leads to the data in line 3"):
         program("b table\ntable:\n.word 1, 2\n")
@@ -222,7 +225,7 @@ def test_words_are_code_and_unreachable_data_is_none():
     assert [line.line for line in read.dropped] == [3]
     with pytest.raises(BlockError, match=r"line 2.*puts bytes into the code"):
         program("nop\n.hword 1\nnop")
-    with pytest.raises(BlockError, match=r"line 2.*0xffffffff is no instruction"):
+    with pytest.raises(BlockError, match=r"line 2.*no instructions.*ffffffff"):
         program("nop\n.inst 0xffffffff")
 
 
@@ -255,22 +258,22 @@ LOOP = bytes.fromhex("200440f9410400f11f0001eb21f0ffff".replace("21f0ffff", "a1f
 
 
 def test_a_block_closes_where_its_jump_leads_to_its_start():
-    block = blocks.block_of_bytes(LOOP)
+    block = READER.block_of_bytes(LOOP)
     assert (block.kind, len(block.instructions), block.closing_text) == ("loop", 3, "b.ne .loop")
-    assert blocks.body_of(LOOP) == block.body == LOOP[:-4]
-    assert blocks.close_loop(block.body + block.body, LOOP[-4:])[-4:] != LOOP[-4:]
-    assert blocks.block_of_bytes(LOOP[4:]).kind == "straight"
+    assert READER.body_of(LOOP) == block.body == LOOP[:-4]
+    assert READER.close_loop(block.body + block.body, LOOP[-4:])[-4:] != LOOP[-4:]
+    assert READER.block_of_bytes(LOOP[4:]).kind == "straight"
     assert block.instructions[0].registers == {"x0", "x1"}
 
 
 def test_loops_around_blocks_leave_registers_and_flags():
-    looped = blocks.block_of_bytes(blocks.as_loop(LOOP[:-4]))
+    looped = READER.block_of_bytes(READER.as_loop(LOOP[:-4]))
     assert looped.text.splitlines()[-2:] == ["sub x17, x17, #1", "cbnz x17, .loop"]
-    assert blocks.as_loop(LOOP) == LOOP
+    assert READER.as_loop(LOOP) == LOOP
     every = b"".join(int(digits(f"add x{n}, x{n}, #1"), 16).to_bytes(4, "little") for n in range(31))
-    assert "x18" not in blocks.block_of_bytes(every[:72]).unused_registers
+    assert "x18" not in READER.block_of_bytes(every[:72]).unused_registers
     with pytest.raises(BlockError, match="a loop needs a counter"):
-        blocks.as_loop(every)
+        READER.as_loop(every)
 
 
 @pytest.mark.parametrize(
@@ -286,7 +289,7 @@ def test_loops_around_blocks_leave_registers_and_flags():
 )
 def test_bytes_that_are_no_block_are_errors(code: bytes, message: str):
     with pytest.raises(BlockError, match=message):
-        blocks.block_of_bytes(code)
+        READER.block_of_bytes(code)
 
 
 @given(st.text(max_size=60))
@@ -304,4 +307,4 @@ def test_any_statement_is_an_instruction_or_an_error(text: str):
     except BlockError:
         return
     assert word is not None
-    assert text_of(blocks.AArch64Instruction(word.to_bytes(4, "little")).decoded)
+    assert text_of(AArch64Instruction(word.to_bytes(4, "little")).decoded)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from inference.isa import llvm_mc
 from inference.isa.aarch64 import instruction_set
-from inference.isa.aarch64.blocks import line_of
+from inference.isa.aarch64.blocks import BLOCKS
 from inference.isa.aarch64.decoding import decode, table
 from inference.isa.aarch64.learning import learn_document, templates
 from inference.isa.aarch64.printing import SYNTAXES, text_of
@@ -104,7 +104,7 @@ def registers_of(text: str) -> list[str]:
 
 @given(words_of_forms)
 def test_what_is_printed_reads_back(word: int):
-    assert decode(word).form is None or read_back(line_of(word)) == word
+    assert decode(word).form is None or read_back(BLOCKS.line_of(word)) == word
 
 
 def read_back(line: str) -> int | None:

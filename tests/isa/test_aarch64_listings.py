@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.isa.aarch64.blocks import line_of
+from inference.isa.aarch64.blocks import BLOCKS
 from inference.isa.blocks import DETECTED, BlocksOfText, read
 from inference.isa.code.block import BlockError
 from inference.isa.targets import AARCH64
@@ -34,7 +34,7 @@ def rows_of(words: Sequence[int]) -> Rows:
     """The words as a loop that ends with `subs` and `b.ne` to its first one."""
     body = [*words, SUBS]
     branch = 0x54000001 | (-len(body) & 0x7FFFF) << 5
-    rows = [(START + 4 * place, word, line_of(word)) for place, word in enumerate(body)]
+    rows = [(START + 4 * place, word, BLOCKS.line_of(word)) for place, word in enumerate(body)]
     return [*rows, (START + 4 * len(body), branch, f"b.ne\t{START:x} <f+0x8>  // b.any")]
 
 

@@ -9,8 +9,7 @@ import pytest
 from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.abstract import FREE, Aliasing
 from anica_app.core.domain.space import SchemeSpace
-from inference.isa.aarch64 import sampling
-from inference.isa.aarch64.sampling.slots import BASES, INDEX, PLAIN_BASES
+from inference.isa.aarch64.sampling import LAYOUT, SAMPLING
 from inference.isa.operand_slots import OperandPlace
 from inference.isa.targets import AARCH64
 
@@ -31,30 +30,30 @@ def domain_of(*texts: str) -> BlockDomain:
 
 
 def test_each_scheme_is_decoded_with_the_operands_that_were_chosen() -> None:
-    members = [member for member in sampling.block_schemes().values() if not member.obstacle(frozenset())]
+    members = [member for member in SAMPLING.block_schemes().values() if not member.obstacle(frozenset())]
     slots = {member.scheme.text: member.slots for member in members}
-    filled = sampling.filler(members)
+    filled = SAMPLING.filler(members)
     assert len(members) > 1800
     for number, member in enumerate(members):
-        (filling,) = sampling.independent_fillings([member])
+        (filling,) = SAMPLING.independent_fillings([member])
         contents, code = filled(number, filling)
-        assert list(sampling.decode_operands(code, slots)) == [(member.scheme.text, contents, code)]
+        assert list(SAMPLING.decode_operands(code, slots)) == [(member.scheme.text, contents, code)]
 
 
 def test_words_of_no_scheme_and_rests_have_no_operands() -> None:
-    member = sampling.block_scheme(ADD)
+    member = SAMPLING.block_scheme(ADD)
     assert member is not None
     slots = {ADD: member.slots}
     code = bytes.fromhex("2000028bffffffff2000")
-    found = list(sampling.decode_operands(code, slots))
+    found = list(SAMPLING.decode_operands(code, slots))
     assert [part and part[0] for part in found] == [ADD, None, None]
 
 
 def test_the_zero_register_aliases_nothing() -> None:
-    member = sampling.block_scheme(ADD)
+    member = SAMPLING.block_scheme(ADD)
     assert member is not None
     ((_, contents, _),) = filter(
-        None, sampling.decode_operands(bytes.fromhex("e0031f8b"), {ADD: member.slots})
+        None, SAMPLING.decode_operands(bytes.fromhex("e0031f8b"), {ADD: member.slots})
     )
     assert contents[1:] == (0, 0)  # add x0, xzr, xzr
 
@@ -79,14 +78,14 @@ def test_equal_and_different_addresses_are_what_blocks_have(texts: tuple[str, st
 
 
 def test_accesses_that_move_their_base_do_not_move_that_of_others() -> None:
-    assert not {*BASES} & {*PLAIN_BASES, INDEX}
+    assert not {*LAYOUT.bases} & {*LAYOUT.plain_bases, LAYOUT.index_register}
     domain = domain_of(LOAD, POST)
     for seed in range(20):
         block = domain.sampler.block([0, 1, 1, 0], FREE, Random(seed))
         bases = [getattr(instruction.contents[-1], "base", 0) - 1 for instruction in block.instructions]
         displaced = {base for base, part in zip(bases, block.instructions, strict=True) if part.scheme == 0}
-        assert displaced <= {*BASES}
-        assert {*bases} - displaced <= {*PLAIN_BASES}
+        assert displaced <= {*LAYOUT.bases}
+        assert {*bases} - displaced <= {*LAYOUT.plain_bases}
 
 
 def test_lists_of_registers_overlap_registers_within_them() -> None:
@@ -111,11 +110,11 @@ def test_registers_differ_where_equal_ones_are_another_instruction_or_none(text:
 
 
 def test_flags_and_features_are_named_as_in_schemes() -> None:
-    member = sampling.block_scheme("adcs GPR[64]:W, GPR[64]:R, GPR[64]:R")
+    member = SAMPLING.block_scheme("adcs GPR[64]:W, GPR[64]:R, GPR[64]:R")
     assert member is not None
     assert member.obstacle(frozenset()) == ""
     assert member.slots.read == member.slots.written != 0
     assert (member.prefix, member.isa_sets, member.extension_family) == ("", ["BASE"], "BASE")
-    branch = sampling.block_scheme("cbz GPR[64]:R, REL[21]")
+    branch = SAMPLING.block_scheme("cbz GPR[64]:R, REL[21]")
     assert branch is not None
     assert branch.obstacle(frozenset()) == "changes the control flow"

@@ -9,13 +9,8 @@ from inference.isa.targets.other_sets import other_set_of
 from inference.isa.x86.assembly.reading import NARROW
 
 LOOPS = {
-    "RISC-V with its extensions V, Zba": (
-        "loop:\n vsetvli t0, a2, e32, m8, ta, ma\n vle32.v v0, (a1)\n vfmacc.vf v8, fa0, v0\n"
-        " sub a2, a2, t0\n sh2add a1, t0, a1\n bnez a2, loop"
-    ),
-    "RISC-V": (
-        "   10078:\t0005a783          \tlw\ta5,0(a1)\n   1007c:\t0591                \taddi\ta1,a1,4\n"
-        "   10080:\tfec59ce3          \tbne\ta1,a2,10078 <sum+0x8>"
+    "RISC-V with its extensions Zbc, XThead": (
+        "loop:\n clmul t0, a2, a3\n th.mula a4, a1, t0\n sub a2, a2, t0\n sh2add a1, t0, a1\n bnez a2, loop"
     ),
     "AArch64 with SVE": " ld1w { z0.s }, p0/z, [x0, x8, lsl #2]\n"
     " fmla z1.s, p0/m, z0.s, z2.s\n incw x8\n b.mi .L3",

@@ -8,7 +8,8 @@ from inference.agent.protocol import Batch, Settings
 from inference.core.experiment import Experiment, MeasurementState, OrderedExperiment
 from inference.core.mapping import PortMapping
 from inference.isa import llvm_mc
-from inference.isa.aarch64.assembling import AArch64Bodies
+from inference.isa.aarch64.assembling import BODIES
+from inference.isa.machine_bodies import DEFAULTS
 from inference.measuring.remote import RemoteMeasurer
 from inference.measuring.simulated_agent import SimulatedHarness
 from tests.measuring.boards import MemoryBoard
@@ -35,7 +36,7 @@ class Kept(MemoryBoard):
 
 
 def measurer(board: MemoryBoard, *flags: str) -> RemoteMeasurer:
-    bodies = AArch64Bodies(flags)
+    bodies = BODIES.machine_bodies((), frozenset(flags), DEFAULTS)
     return RemoteMeasurer(
         board, {}, None, Settings(), False,
         assemble=bodies.unroll, assemble_in_order=bodies.unroll_in_order, surroundings=bodies,
@@ -47,7 +48,7 @@ def test_a_batch_is_assembled_in_one_call_and_has_the_frame_of_the_instruction_s
 ):
     calls = []
     true = llvm_mc.assemble
-    AArch64Bodies(()).unroll([(ADD, 1)])  # llvm-mc has been asked what it knows
+    BODIES.machine_bodies((), frozenset(), DEFAULTS).unroll([(ADD, 1)])  # llvm-mc has been asked what it knows
 
     def counted(lines, *arguments):
         calls.append(len(lines))

@@ -114,7 +114,7 @@ def test_the_most_urgent_comes_first():
     ("facts", "words"),
     [
         ({"system": "Darwin", "machine": "arm64"}, "Linux computer"),
-        ({"system": "Linux", "machine": "riscv64"}, "x86-64 or AArch64"),
+        ({"system": "Linux", "machine": "ppc64"}, "x86-64, AArch64 or RISC-V"),
         ({"system": "Linux", "machine": "aarch64", "emulated": "QEMU's user mode"}, "real computer"),
         (
             {"system": "Linux", "machine": "x86_64", "kernel": "Linux 5.15-microsoft-WSL2"},

@@ -118,7 +118,7 @@ def test_what_this_host_leaves_open_to_foreign_programs_is_told(monkeypatch):
     )
     assert told["Scratch folders"].startswith("on disk, not bounded")
     assert told["Network"] == "open to them: this host lacks user namespaces or seccomp"
-    assert told["System calls"] == "all: this host lacks seccomp on x86-64 or AArch64"
+    assert told["System calls"] == "all: this host lacks seccomp on x86-64, AArch64 or RISC-V"
 
 
 @pytest.mark.parametrize(("user", "unprivileged"), [(0, True), (0, False), (1000, True)])

@@ -177,12 +177,12 @@ def test_the_oldest_answers_of_each_predictor_go():
 
 def test_files_log_ins_and_the_audit_log_go_by_their_age():
     for name, created in (("old", LONG_AGO), ("new", timezone.now())):
-        row = Upload.objects.create(file_name=name, content=b"123", sha256=name)
+        row = Upload.objects.create(file_name=name, beginning=b"123", sha256=name)
         Upload.objects.filter(pk=row.pk).update(created=created)
         Session.objects.create(session_key=name, session_data="s", expire_date=created)
         entry = AuditEntry.objects.create(action="started", name=f"{name} deed", via="page")
         AuditEntry.objects.filter(pk=entry.pk).update(at=created)
-    working = Upload.objects.create(file_name="in work", content=b"1", sha256="w")
+    working = Upload.objects.create(file_name="in work", beginning=b"1", sha256="w")
     Upload.objects.filter(pk=working.pk).update(created=LONG_AGO, run=run_with(state="queued", ended=None))
     assert pruned(uploads=1, sessions=1, audit=1) == {"uploads": (1, 3), "sessions": (1, 1), "audit": (1, 8)}
     assert set(Upload.objects.values_list("file_name", flat=True)) == {"new", "in work"}

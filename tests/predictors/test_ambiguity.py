@@ -9,7 +9,8 @@ import pytest
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from inference.core.errors import InvalidInputError
-from inference.predictors.ambiguity import MAX_AMBIGUOUS_TEXT, CyclesPattern, Growth, ambiguity_of
+from inference.predictors.ambiguity import Growth, ambiguity_of
+from inference.predictors.cycles_pattern import MAX_AMBIGUOUS_TEXT, CyclesPattern
 from inference.predictors.pattern_automaton import PatternUse
 from inference.web.api.site import resolver
 

@@ -15,8 +15,8 @@ import inference.predictors
 from inference.containment import client, private
 from inference.core.tunables import setting
 from inference.predictors import nanobench, permission
-from inference.predictors.ambiguity import CyclesPattern
 from inference.predictors.calling import Call, CalledTool, CallSettings
+from inference.predictors.cycles_pattern import CyclesPattern
 from inference.predictors.kinds import KINDS, PredictorKind
 from inference.predictors.permission import ARGUMENTS, COMMAND, FILE, PROGRAM
 from inference.predictors.protocol import PredictorError

@@ -144,7 +144,7 @@ def block_set(isa: ISA) -> BasicBlockSet:
 @pytest.fixture
 def block_file(isa: ISA) -> Upload:
     """A file with blocks that waits."""
-    return Upload.objects.create(file_name="blocks.csv", content=BLOCKS, sha256="1" * 64)
+    return Upload.objects.create(file_name="blocks.csv", beginning=BLOCKS, sha256="1" * 64)
 
 
 @pytest.fixture
@@ -181,7 +181,7 @@ def family_of(discovery: Discovery) -> Family:
 def upload(isa: ISA) -> Upload:
     """A file that waits."""
     content = f'experiment,cycles\n"{ADD}",0.25\n'.encode()
-    return Upload.objects.create(file_name="adds.csv", content=content, sha256="0" * 64)
+    return Upload.objects.create(file_name="adds.csv", beginning=content, sha256="0" * 64)
 
 
 def measured_again(experiment_set: ExperimentSet) -> ExperimentSet:

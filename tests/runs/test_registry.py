@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from collections import Counter
@@ -86,7 +87,7 @@ def test_a_file_of_a_format_with_a_signature_loads_no_other_importer(
     entries = [other_formats.ImporterEntry(entry.pattern, load) for entry in other_formats._ENTRIES]
     monkeypatch.setattr(other_formats, "_ENTRIES", entries)
     content = (Path(__file__).parents[1] / "formats" / "golden" / name).read_bytes()
-    assert other_formats.importer_of_content(content) is None
+    assert other_formats.importer_of_file(io.BytesIO(content)) is None
 
 
 def test_whatever_routes_requests_and_shows_events_is_there() -> None:

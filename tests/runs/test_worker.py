@@ -54,7 +54,7 @@ def test_runs_are_done_side_by_side_and_each_exactly_once(site):
 
 def test_an_import_is_done_while_a_long_run_has_the_worker_s_only_slot(site):
     new_isa("toy", ["a", "b"], "a test")
-    upload = Upload.objects.create(file_name="mine.csv", content=b"experiment,cycles\na,1.0\n", sha256="0")
+    upload = Upload.objects.create(file_name="mine.csv", beginning=b"experiment,cycles\na,1.0\n", sha256="0")
     long = site.count("long", steps=100_000, pause=0.05)
     site.worker(jobs=1)
     wait_for(lambda: reached(long, 1))

@@ -8,11 +8,13 @@ from pathlib import Path
 
 from inference.sandbox import call_filter
 
+_GENERIC = Path("/usr/include/asm-generic/unistd.h")
 HEADERS = {
     "x86_64": Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
-    "aarch64": Path("/usr/include/asm-generic/unistd.h"),
+    "aarch64": _GENERIC,
+    "riscv64": _GENERIC,
 }
-"""The kernel's own tables: AArch64 has the generic one (Debian: linux-libc-dev)."""
+"""The kernel's own tables (Debian: linux-libc-dev)."""
 
 _FOR_32_BITS = range(403, 424)
 _PLACEHOLDERS = {"syscalls", "arch_specific_syscall"}

@@ -144,7 +144,7 @@ def test_the_same_experiments_stored_at_once_are_there_once(site):
 
 def test_an_upload_is_imported_by_one_run(site):
     new_isa("toy", ["a"], "a test")
-    upload = Upload.objects.create(file_name="mine.csv", content=b"experiment,cycles\na,1.0\n", sha256="0")
+    upload = Upload.objects.create(file_name="mine.csv", beginning=b"experiment,cycles\na,1.0\n", sha256="0")
     config = {"upload": upload.pk, "isa": "toy"}
     answers = at_once(*[lambda k=k: lifecycle.submit("import", config, f"import {k}") for k in range(3)])
     assert sum(isinstance(answer, Run) for answer in answers) == 1, answers

@@ -25,7 +25,7 @@ from tests.launched import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 READERS = {
-    *("read_source", "format_of", "importer_of_content", "reads", "read_upload", "look"),
+    *("read_source", "format_of", "importer_of_file", "reads", "read_upload", "look"),
     *("is_archive", "glimpse_of", "read_archive", "sort_of_content", "sort_of_file", "read_core_model"),
     *("block_file_of"),
     *("find_listed_loops", "read_samples", "is_listing", "is_block_csv", "read_part", "read_all"),

@@ -19,9 +19,12 @@ NEITHER = 0  # in place of a tool's number
 
 
 def correct_tool(answers: Sequence[Answer], measured: float, tolerance: float = TOLERANCE) -> int:
-    """The tool, counted from 1, with the smallest error, if that is within the tolerance; else `NEITHER`.
+    """The tool with the smallest error, counted from 1; `NEITHER` where no error is within the tolerance.
 
-    `measured`: cycles, more than 0. The first of two equal errors wins.
+    Args:
+        answers: Of the tools; the first of two equal errors wins.
+        measured: Cycles, more than 0.
+        tolerance: Largest relative error.
 
     >>> correct_tool([Answer(cycles=1.0), Answer(cycles=2.0)], measured=2.2)
     2

@@ -40,7 +40,7 @@ class CampaignDiscovery:
 
 
 class Outcome(StrEnum):
-    """What became of a generalisation."""
+    """The end of a generalisation; `CONCRETE`: a discovery that stays one concrete block."""
 
     DISCOVERY = "discovery"
     SUBSUMED = "subsumed"

@@ -113,7 +113,7 @@ class FamilyEvidence:
 
     @property
     def hardware(self) -> str:
-        """What machines say, as a sentence."""
+        """A sentence: cycles on the hardware and the tool that they confirm, or that nothing was measured."""
         if lost := lost_on(self.repeated):
             return f"{lost[0]} measured it again with the same values, and the tools agree: do not report it."
         if self.measurement is None:

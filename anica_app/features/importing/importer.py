@@ -59,9 +59,10 @@ class CampaignImporter(UploadImporter):
         """Whether a directory is a campaign or contains some."""
         return kind_of_path(path) is not None
 
-    def read(self, content: bytes, file_name: str, options: Json) -> Json:
+    def read(self, file: BinaryIO, file_name: str, options: Json) -> Json:
         """The format of an archive, and facts about its contents. Raises `ExchangeError`."""
         del options
+        content = file.read()
         sort = kind_of_content(content)
         if sort is None:
             raise ExchangeError(f"{file_name} is none of {self.titles}")
@@ -73,9 +74,9 @@ class CampaignImporter(UploadImporter):
         campaigns = store_campaigns(read_path(path), options["name"], options["note"])
         return [line for campaign in campaigns for line in import_lines(campaign)]
 
-    def import_upload(self, task: Task, upload: Upload, content: bytes) -> Store:
+    def import_upload(self, task: Task, upload: Upload) -> Store:
         """Parse the archive; its rows are stored when the run finishes. Raises `ExchangeError`."""
-        campaigns = read_content(content, upload.file_name, progress_reporter(task, "blocks"))
+        campaigns = read_content(upload.content, upload.file_name, progress_reporter(task, "blocks"))
         return partial(_store, task, upload, campaigns)
 
     def outcomes(self, runs: Sequence[Run]) -> dict[int, RunOutcome]:

@@ -5,8 +5,10 @@
 | `target` | the interface: frame, clock, known answers, instruction cache |
 | `x86_64` | x86-64 |
 | `aarch64` | AArch64, the 64-bit state of Armv8-A |
+| `riscv64` | RISC-V of 64 bits |
+| `block_state`, `x86_blocks`, `aarch64_blocks` | what surrounds basic blocks |
 
-`words` has the instruction encodings that `aarch64` is written in.
+`words` and `riscv_words` have the instruction encodings that the last two are written in.
 """
 
 from __future__ import annotations
@@ -14,12 +16,12 @@ from __future__ import annotations
 import platform
 
 from inference.agent.protocol import Frame
-from inference.agent.targets import aarch64, x86_64
+from inference.agent.targets import aarch64, riscv64, x86_64
 from inference.agent.targets.target import CHAIN_LENGTH, FrameError, Target
 
 __all__ = ["CHAIN_LENGTH", "TARGETS", "FrameError", "Target", "native", "target_for", "target_of"]
 
-TARGETS: tuple[Target, ...] = (x86_64, aarch64)
+TARGETS: tuple[Target, ...] = (x86_64, aarch64, riscv64)
 _MACHINE = platform.machine()  # asked here: confined processes make no more system calls than they must
 
 
@@ -49,4 +51,5 @@ def target_for(frame: Frame) -> Target:
 
 
 def _names() -> str:
-    return " or ".join(target.ISA for target in TARGETS)
+    *names, last = (target.ISA for target in TARGETS)
+    return f"{', '.join(names)} or {last}"

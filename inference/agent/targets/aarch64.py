@@ -15,14 +15,32 @@ from typing import Any
 
 from inference.agent import arm
 from inference.agent.checks import COPIES, ReferenceBlock, item
+from inference.agent.emulation import emulator
 from inference.agent.protocol import Frame
 from inference.agent.reading import Json
-from inference.agent.targets import words
-from inference.agent.targets.target import CHAIN_LENGTH, FrameError
+from inference.agent.targets import aarch64_blocks, aarch64_calls, words
+from inference.agent.targets.target import BLOCKS_OF_WORDS, CHAIN_LENGTH, FrameError
+
+__all__ = [
+    "ADDITIONS",
+    "BLOCKS",
+    "CHAIN",
+    "HAS_CPUID",
+    "ISA",
+    "MACHINES",
+    "SYNCHRONISE",
+    "checks",
+    "description",
+    "documented",
+    "emulator",
+    "frame",
+    "function",
+]
 
 ISA = "AArch64"
 MACHINES = ("aarch64", "arm64")
-TIMES_BLOCKS = HAS_CPUID = False
+HAS_CPUID = False
+BLOCKS = aarch64_blocks
 
 CHAIN = words.code([words.add(0, 0, 1)] * CHAIN_LENGTH)  # add x0, x0, x1
 
@@ -38,18 +56,7 @@ SYNCHRONISE = bytes.fromhex(
 )
 
 MEMORY, COUNTER = 27, 28
-_SCRATCH = 9  # register x9, which a function need not preserve
 _ITERATIONS, _MEMORY = 0, 1  # the arguments
-_SAVED_PAIRS = ((29, 30), (19, 20), (21, 22), (23, 24), (25, 26), (27, 28))
-"""General-purpose registers that a function preserves."""
-
-_SAVED_VECTORS = ((8, 9), (10, 11), (12, 13), (14, 15))
-"""Vector registers whose low half a function preserves."""
-
-_CONTROL = 16 * (len(_SAVED_PAIRS) + len(_SAVED_VECTORS))  # where FPCR is kept on the stack
-_STACK = _CONTROL + 16  # bytes of the frame, a multiple of 16
-_FLUSH_TO_ZERO = 24  # bit of FPCR: denormal numbers would take extra cycles
-_VECTORS = 32  # registers
 _LINE = 64  # bytes of a cache line
 _UNTOUCHABLE = {18, words.SP}
 
@@ -59,8 +66,7 @@ def function(frame: Frame, body: bytes) -> bytes:
     if len(body) % 4:
         raise FrameError(f"code of AArch64 has 4 bytes per instruction, and this loop body {len(body)}")
     memory, counter = _number(frame.memory_register), _number(frame.counter_register)
-    start = list(_save())
-    start += _surroundings(frame)
+    start = [*aarch64_calls.save(), *aarch64_calls.surroundings(frame.vector)]
     start += [words.move(counter, _ITERATIONS), words.move(memory, _MEMORY)]
     start += _registers(frame, {memory, counter})
     start += [words.NOP] * (-len(start) % (_LINE // 4))
@@ -68,37 +74,7 @@ def function(frame: Frame, body: bytes) -> bytes:
         *words.add_immediate(counter, counter, -1),
         words.branch_while_not_zero(counter, -len(body) - 4),
     ]
-    return words.code(start) + body + words.code([*closing, *_restore()])
-
-
-def _save() -> Iterator[int]:
-    yield from words.add_immediate(words.SP, words.SP, -_STACK)
-    for k, (first, second) in enumerate(_SAVED_PAIRS):
-        yield words.store_pair(first, second, 16 * k)
-    for k, (first, second) in enumerate(_SAVED_VECTORS, len(_SAVED_PAIRS)):
-        yield words.store_vectors(first, second, 16 * k)
-
-
-def _restore() -> Iterator[int]:
-    yield words.load(_SCRATCH, words.SP, _CONTROL)
-    yield words.MSR_FPCR_X9
-    for k, (first, second) in enumerate(_SAVED_PAIRS):
-        yield words.load_pair(first, second, 16 * k)
-    for k, (first, second) in enumerate(_SAVED_VECTORS, len(_SAVED_PAIRS)):
-        yield words.load_vectors(first, second, 16 * k)
-    yield from words.add_immediate(words.SP, words.SP, _STACK)
-    yield words.RET
-
-
-def _surroundings(frame: Frame) -> Iterator[int]:
-    """Floating-point control, kept on the stack, and the vector registers."""
-    yield words.MRS_X9_FPCR
-    yield words.store(_SCRATCH, words.SP, _CONTROL)
-    yield words.set_bit(_SCRATCH, _FLUSH_TO_ZERO)
-    yield words.MSR_FPCR_X9
-    yield from words.set_register(_SCRATCH, frame.vector)
-    for number in range(_VECTORS):
-        yield words.fill_vector(number, _SCRATCH)
+    return words.code(start) + body + words.code([*closing, *aarch64_calls.restore()])
 
 
 def _registers(frame: Frame, reserved: set[int]) -> Iterator[int]:
@@ -165,18 +141,9 @@ def checks(*, avx: bool = False) -> tuple[ReferenceBlock, ...]:
     return (ADDITIONS, MULTIPLICATIONS, LOADS, VECTORS)
 
 
-def emulator(machine: str, processor: Mapping[str, str]) -> str:
-    return arm.emulator(machine, processor)
-
-
 def description(processor: Mapping[str, str], emulated: str) -> Json:
-    """Name and numbers; what is timed of x86-64 alone is denied, and no flag tells of a hypervisor."""
-    kinds = (
-        *("blocks", "offsets", "wide_blocks", "x87_blocks"),
-        *("clear_masks", "latency_bound", "leads_back"),
-    )
-    denied = {**dict.fromkeys(kinds, False), "virtual": None}
-    return {**arm.description(processor, emulated), "emulated": emulated, **denied}
+    """Name and numbers; all vectors are equally wide, and no flag tells of a hypervisor."""
+    return {**arm.description(processor, emulated), "emulated": emulated, **BLOCKS_OF_WORDS}
 
 
 _A72 = {"additions": 1 / 2, "multiplications": 1.0, "loads": 1.0, "vector multiplications": 1.0}

@@ -8,9 +8,25 @@ from typing import Any, Protocol
 from inference.agent.checks import ReferenceBlock
 from inference.agent.protocol import Frame
 from inference.agent.reading import Json
+from inference.agent.targets.block_state import BlockCode
 
 CHAIN_LENGTH = 100
 """Dependent additions in the chain that serves as the clock."""
+
+
+_BLOCK_FACTS = (
+    *("blocks", "offsets", "wide_blocks", "x87_blocks"),
+    *("clear_masks", "latency_bound", "leads_back"),
+)
+BLOCKS_OF_WORDS: Mapping[str, Any] = {
+    **dict.fromkeys(_BLOCK_FACTS, False),
+    **dict.fromkeys(("blocks", "offsets", "latency_bound"), True),
+    "virtual": None,
+}
+"""Facts of computers whose blocks have neither masks nor wider vectors, and are not led back in memory."""
+
+ONLY_LOOP_BODIES: Mapping[str, Any] = {**dict.fromkeys(_BLOCK_FACTS, False), "virtual": None}
+"""Facts of computers whose agents time no blocks, and whose processors do not say that they are virtual."""
 
 
 class FrameError(ValueError):
@@ -46,8 +62,9 @@ class Target(Protocol):
         ...
 
     @property
-    def TIMES_BLOCKS(self) -> bool:  # noqa: N802
-        """Whether basic blocks out of their context can be timed (`inference.agent.block_timer`)."""
+    def BLOCKS(self) -> BlockCode | None:  # noqa: N802
+        """The code around basic blocks out of their context (`inference.agent.block_timer`); None where these
+        cannot be timed."""
         ...
 
     @property

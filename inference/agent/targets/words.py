@@ -95,3 +95,8 @@ def multiply_vectors(target: int, first: int, second: int) -> int:
 def branch_while_not_zero(number: int, distance: int) -> int:
     """`cbnz xN, . + distance` bytes."""
     return 0xB5000000 | (distance // 4 & 0x7FFFF) << 5 | number
+
+
+def address(number: int, distance: int) -> int:
+    """`adr xN, . + distance` bytes."""
+    return 0x10000000 | (distance & 3) << 29 | (distance >> 2 & 0x7FFFF) << 5 | number

@@ -13,13 +13,14 @@ from typing import Any
 from inference.agent.checks import COPIES, ReferenceBlock, item
 from inference.agent.protocol import Frame
 from inference.agent.reading import Json
-from inference.agent.targets import x86_registers
+from inference.agent.targets import x86_blocks, x86_registers
 from inference.agent.targets.target import CHAIN_LENGTH, FrameError
 
 ISA = "x86-64"
 MACHINES = ("x86_64", "AMD64")
 SYNCHRONISE = b""
-TIMES_BLOCKS = HAS_CPUID = True
+HAS_CPUID = True
+BLOCKS = x86_blocks
 
 CHAIN = b"\x48\x01\xd8" * CHAIN_LENGTH  # add rax, rbx
 """Dependent additions of registers: one cycle each on every x86-64 core (those of immediates are not)."""

@@ -43,7 +43,7 @@ class UnionQuestion:
     def find_second(self, first: Candidate) -> tuple[Candidate, Experiment | None] | None:
         """A matrix that explains all observations and can be distinguished from the first; None for none."""
         if self._query is None or self._query[0] != first:
-            self._query, self._size = (first, self._ask(first)), 1
+            self._query, self._size = (first, self._difference_query(first)), 1
         for size in range(self._size, len(self._small) + 1):
             self._size = size
             candidate = self._encoding.find(self._query[1], self._small[size - 1])
@@ -51,7 +51,7 @@ class UnionQuestion:
                 return candidate, None
         return None
 
-    def _ask(self, first: Candidate) -> Literal:
+    def _difference_query(self, first: Candidate) -> Literal:
         """A literal under which the chosen schemes' unions differ by more than the margin."""
         formula, shape = self._formula, self._formula.shape
         union = [
@@ -63,16 +63,16 @@ class UnionQuestion:
         query = formula.literal()
         choices = []
         for size in range(1, shape.ports + 1):
-            differences = []  # (what holds of T under the first mapping, what holds under the second)
+            differences = []  # (number of ports of T under the first mapping, number under the second)
             if (fewer := self._fewer(size)) is not None:
                 differences.append((at_least[size - 1], second_at_most[fewer - 1]))
             if (more := self._more(size)) is not None:
                 differences.append((at_most[size - 1], second_at_least[more - 1]))
-            for of_first, of_second in differences:
+            for first_size, second_size in differences:
                 choice = formula.literal()
                 choices.append(choice)
-                formula.clause(-choice, of_first)
-                formula.clause(-choice, of_second)
+                formula.clause(-choice, first_size)
+                formula.clause(-choice, second_size)
         formula.clause(-query, *choices)
         return query
 
@@ -87,20 +87,21 @@ class UnionQuestion:
 
     def _more(self, size: int) -> int | None:
         """The smallest number of ports that is faster than `size` ports by more than the margin."""
-        margin, most = self._formula.shape.margin, self._formula.shape.ports
-        faster = [n for n in range(size + 1, most + 1) if self._rate(size) - self._rate(n) > margin]
+        margin, ports = self._formula.shape.margin, self._formula.shape.ports
+        faster = [n for n in range(size + 1, ports + 1) if self._rate(size) - self._rate(n) > margin]
         return min(faster, default=None)
 
     def _sizes(self, literals: Sequence[Literal]) -> tuple[list[Literal], list[Literal]]:
         """Literals for ([at least 1, 2, … of the literals], [at most 1, 2, …])."""
         formula = self._formula
-        least = [formula.literal() for _ in literals]
-        for k, literal in enumerate(least):
+        at_least = [formula.literal() for _ in literals]
+        for k, literal in enumerate(at_least):
             formula.at_least(literals, k + 1, -literal)
-        return least, self._at_most(literals)
+        return at_least, self._at_most(literals)
 
     def _at_most(self, literals: Sequence[Literal]) -> list[Literal]:
-        most = [self._formula.literal() for _ in literals]
-        for k, literal in enumerate(most):
+        """Literals for at most 1, 2, … of the literals: each implies its bound, not the reverse."""
+        at_most = [self._formula.literal() for _ in literals]
+        for k, literal in enumerate(at_most):
             self._formula.at_most(literals, k + 1, -literal)
-        return most
+        return at_most

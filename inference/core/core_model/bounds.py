@@ -1,20 +1,19 @@
 """The bounds of a block on a core, each by itself, and the largest of them as the prediction.
 
-Here are those of ports, issue slots, width, front end and scheduler, in this order; chains are in
-`dependences`, loads and stores in `memory_bounds`.
+Here are those of ports, issue slots, width and front end, in this order; chains are in `dependences`, loads
+and stores in `memory_bounds`, the scheduler and program order in `simulated_bounds`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from math import ceil
 
-from inference.core.core_model.critical_cycles import Edge
-from inference.core.core_model.dependences import DependenceBound, DependenceGraph, dependence_bounds
+from inference.core.core_model.dependences import DependenceBound, dependence_bounds
 from inference.core.core_model.memory_bounds import memory_bounds, store_bound
-from inference.core.core_model.model import CoreModel, CoreScheduler, FrontEndLimits, LoopCode
-from inference.core.core_model.port_work import port_work, total_work
+from inference.core.core_model.model import CoreModel, FrontEndLimits, LoopCode
+from inference.core.core_model.port_work import busiest_ports, port_work, total_work
 from inference.core.core_model.prediction import (
     BoundKind,
     CodeShape,
@@ -29,21 +28,16 @@ from inference.core.core_model.prediction import (
     own_jumps,
     paired_nops,
 )
-from inference.core.core_model.simulated_program import UndescribedSchemeError, program_of
+from inference.core.core_model.simulated_bounds import order_bounds, scheduler_bounds
+from inference.core.core_model.simulated_program import dispatch_width
 from inference.core.core_model.stored_values import with_single_page
 from inference.core.mapping import PortMapping
-from inference.core.simulation.steady_state import simulate
-from inference.core.throughput import port_bound
 from inference.isa.dependences import InstructionAccesses, reads_of_preserved_flags
 from inference.isa.machine_bodies import LoopSize
 
 BUSIEST_PORTS = "the busiest ports"
 """Reason of a bound of ports that follows from the mapping."""
 UNMEASURED_LOOP_SIZE = "no loop of this size was measured: fetching may limit it"
-_SIMULATION_MARGIN = 1.01
-"""Multiple of the largest other bound up to which a simulated loop takes equally long."""
-_UOP_PARTS = 1000
-"""Parts of a µop in which fractions are counted."""
 _LONG_LOOP = 256
 """Instructions in the shorter one of the loops between which `FrontEndLimits.slots` is measured."""
 _FULL_RATE = 0.94
@@ -100,8 +94,11 @@ def predict_core(
     if model.front_end is None:
         lacking.append("no front end")
     bounds += front_end
-    if model.scheduler is not None and BoundKind.SCHEDULER not in without and not unknown:
-        bounds += _scheduler_bounds(block, shape, model, model.scheduler, bounds, without)
+    if model.issues_in_order:
+        if BoundKind.ORDER not in without and not unknown:
+            bounds += order_bounds(block, shape, model, dispatch_width(model), bounds, without)
+    elif model.scheduler is not None and BoundKind.SCHEDULER not in without and not unknown:
+        bounds += scheduler_bounds(block, shape, model, model.scheduler, bounds, without)
     chosen = sorted((bound for bound in bounds if bound.kind not in without), key=lambda bound: -bound.cycles)
     if shape.copied and chosen and _may_stall(model.loop_code, _loop_size(block, shape), chosen[0].cycles):
         lacking.append(UNMEASURED_LOOP_SIZE)
@@ -290,11 +287,6 @@ def times_alone(
     ]
 
 
-def busiest_ports(work: Mapping[int, float]) -> float:
-    """The bound of the ports, for numbers of µops that need not be whole."""
-    return port_bound({mask: round(mass * _UOP_PARTS) for mask, mass in work.items()}) / _UOP_PARTS
-
-
 def _waits_as_store(instruction: InstructionAccesses, model: CoreModel, stores: CoreBound | None) -> bool:
     """Whether the time of the scheme alone is that of a store to another line than the one before."""
     limit = model.memory.to_another_line
@@ -304,53 +296,3 @@ def _waits_as_store(instruction: InstructionAccesses, model: CoreModel, stores: 
         and any(access.memory is not None for access in instruction.writes)
         and model.alone[instruction.scheme or ""] < 1.5 * limit  # as long as one store, rather than two
     )
-
-
-def _scheduler_bounds(
-    block: Sequence[InstructionAccesses],
-    shape: CodeShape,
-    model: CoreModel,
-    scheduler: CoreScheduler,
-    other_bounds: Sequence[CoreBound],
-    without: Collection[BoundKind],
-) -> list[CoreBound]:
-    """The cycles that the scheduler needs, where its ports limit the block.
-
-    A policy is inferred from code that its ports limit. Where a chain limits it, simulated schedulers are
-    slower than real ones: `add rdx, 1; cmp rdx, 64` takes 1.00 cycles on a Zen 5, simulated 1.71.
-    """
-    shared_slots = paired_nops(block, model) + fused_moves(shape, model.front_end)
-    if model.mapping is None or shared_slots:  # how instructions share slots is not simulated
-        return []
-    works = port_work(block, shape, model, model.mapping)
-    work = total_work(works)
-    ports = busiest_ports({mask: uops for mask, uops in work.items() if not mask & ~scheduler.ports})
-    largest = max((bound.cycles for bound in other_bounds), default=0.0)
-    if not ports or ports < shape.limiting * largest:
-        return []
-
-    def edges_of(graph: DependenceGraph) -> list[Edge]:
-        return [
-            edge
-            for edge in graph.edges
-            if (BoundKind.MEMORY if graph.is_through_memory(edge) else BoundKind.DEPENDENCES) not in without
-        ]
-
-    try:
-        program = program_of(
-            block,
-            model,
-            scheduler.width,
-            simulated_ports=scheduler.ports,
-            jumps=own_jumps(shape, model),
-            copies=shape.copies,
-            works=works,
-            edges_of=edges_of,
-        )
-    except UndescribedSchemeError:
-        return []
-    cycles = simulate(program, scheduler.policy).cycles
-    if largest < cycles < _SIMULATION_MARGIN * largest:  # within what the end of a simulation changes
-        cycles = largest
-    why = f"ports allow {ports:.2f}, the scheduler needs {cycles:.2f}"
-    return [CoreBound(BoundKind.SCHEDULER, cycles, why)]

@@ -35,8 +35,6 @@ MEMORY = "memory"
 _REGISTERS = ("general", "vector")
 IN_ADDRESS = ("address", "base", "index")
 """Endings of the names of operands that an address is computed from."""
-MOVES = ("mov", "vmov", "lddqu", "vlddqu", "pop ")
-"""Beginnings of schemes whose result is the loaded value itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +236,7 @@ class DependenceGraph:
         instruction = self._block[place]
         latencies = self._model.latencies_of(instruction)
         loads = access.operand.endswith("address") and any(read.memory for read in instruction.reads)
-        default = UNKNOWN_LATENCY if not loads else self._loaded(instruction.scheme or "")
+        default = UNKNOWN_LATENCY if not loads else self._loaded(instruction)
         if self._is_only_written(place, access.operand):  # it takes as long to each result
             default = self._model.false_dependences[instruction.scheme or ""][access.operand]
         ends = access.operand, destination
@@ -254,9 +252,9 @@ class DependenceGraph:
         moved = any(written.location == access.location for written in instruction.writes)
         return max(cycles, self._model.memory.behind_pop or 0.0) if moved else cycles
 
-    def _loaded(self, scheme: str) -> float:
+    def _loaded(self, instruction: InstructionAccesses) -> float:
         """Cycles from an address to the result, where that was not measured."""
-        return self._model.memory.load + (0.0 if scheme.startswith(MOVES) else UNKNOWN_LATENCY)
+        return self._model.memory.load + (0.0 if instruction.only_loads else UNKNOWN_LATENCY)
 
     def _through_memory(self, place: int, read: MemoryPlace, last: LastWrite, destination: str) -> float:
         vector = self._block[place].vector or self._block[last.writer].vector
@@ -267,7 +265,7 @@ class DependenceGraph:
     def _operation(self, place: int, destination: str) -> float | None:
         """Cycles that an instruction takes beyond its load; None where they are not known."""
         instruction = self._block[place]
-        if (instruction.scheme or "").startswith(MOVES):
+        if instruction.only_loads:
             return 0.0
         own = [
             (source, cycles)

@@ -28,9 +28,8 @@ from inference.core.core_model.prediction import BoundKind, CoreBound
 from inference.core.core_model.stored_values import covers, last_write
 from inference.core.mapping import PortMapping
 from inference.isa.dependences import MEMORY_BYTES, STACK, InstructionAccesses, MemoryPlace, OperandAccess
+from inference.isa.targets import plain_loads
 
-PLAIN_LOADS = "mov GPR[64]:W, MEM[64]:R", "ldr GPR[64]:W, MEM[64]:R"
-"""Schemes that represent every load, of x86-64 and of AArch64."""
 _WORD = 8
 _WORDS = 8
 """Words of a line."""
@@ -43,6 +42,7 @@ a line.
 _STORE_TOLERANCE = 0.1
 """Number of stores by which a measured rate may be off."""
 _USUAL_BITS = 64
+_VECTOR_BITS = 128
 """Width of stores that represents widths that were not measured."""
 _MEASURED_LINES = 2
 """Number of alternating lines that other measurements cover."""
@@ -153,11 +153,14 @@ def store_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> Cor
     those of several iterations. Room left in one line costs nothing, since the next line has more stores.
     """
     same_line, other_line = times.to_one_line, times.to_another_line
-    places = [place for instruction in block for place in _places(instruction)]
+    stored = [(place, instruction.vector) for instruction in block for place in _places(instruction)]
+    places = [place for place, _ in stored]
     if not places or not same_line or not other_line:
         return None
     addresses = [_store_address(place) for place in places]
-    curves = [times.stores.get(place.bits) or times.stores.get(_USUAL_BITS) for place in places]
+    # Those of short values are measured from general-purpose registers.
+    bits = [max(place.bits, _VECTOR_BITS) if vector else place.bits for place, vector in stored]
+    curves = [times.stores.get(number) or times.stores.get(_USUAL_BITS) for number in bits]
     in_runs, runs = _cycles_of_runs(addresses, times, same_line, other_line)
     by_width = sum(same_line if curve is None else curve.alone for curve in curves)
     lines, far = _far_stores(addresses, curves, other_line)
@@ -263,7 +266,7 @@ def shared_stores(
 
 def ports_of_loads(mapping: PortMapping) -> int | None:
     """The ports of a plain load, None where the mapping has none of one µop."""
-    usage = next((mapping.usage[text] for text in PLAIN_LOADS if text in mapping.usage), ())
+    usage = next((mapping.usage[text] for text in plain_loads() if text in mapping.usage), ())
     return usage[0][0] if len(usage) == 1 and usage[0][1] == 1 else None
 
 

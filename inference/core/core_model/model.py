@@ -11,7 +11,7 @@ from statistics import median
 from numpy import interp
 
 from inference.core.mapping import PortMapping
-from inference.core.simulation.program import SchedulerPolicy
+from inference.core.simulation.program import IssueOrder, SchedulerPolicy
 from inference.isa.dependences import CODE, InstructionAccesses, MemoryPlace
 
 OperandLatencies = Mapping[tuple[str, str], float | None]
@@ -322,6 +322,7 @@ class CoreModel:
         false_dependences: {scheme: {destination: cycles}} from the old value of a destination, which the
             scheme waits for and does not read.
         loop_code: Cycles of loops by their size alone.
+        issue: Whether instructions wait for those before them; None where not measured.
     """
 
     mapping: PortMapping | None = None
@@ -340,6 +341,11 @@ class CoreModel:
     unqueued: Mapping[str, OperandLatencies] = field(default_factory=dict)
     false_dependences: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     loop_code: LoopCode = field(default_factory=dict)
+    issue: IssueOrder | None = None
+
+    @property
+    def issues_in_order(self) -> bool:
+        return self.issue is not None and self.issue.in_order
 
     def latencies_of(self, instruction: InstructionAccesses) -> OperandLatencies:
         """Latencies between the operands of an instruction, with its immediate."""

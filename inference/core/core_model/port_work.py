@@ -17,6 +17,7 @@ from inference.core.core_model.prediction import (
 )
 from inference.core.mapping import PortMapping
 from inference.core.schedule import distribution
+from inference.core.throughput import port_bound
 from inference.isa.dependences import InstructionAccesses
 
 UOP_PARTS = 1000
@@ -72,6 +73,11 @@ def total_work(works: Iterable[Work | None]) -> dict[int, float]:
         for mask, uops in (work or {}).items():
             total[mask] += uops  # type: ignore[assignment]
     return {**total}
+
+
+def busiest_ports(work: Mapping[int, float]) -> float:
+    """The bound of the ports, for numbers of µops that need not be whole."""
+    return port_bound({mask: round(mass * UOP_PARTS) for mask, mass in work.items()}) / UOP_PARTS
 
 
 def work_of_instruction(

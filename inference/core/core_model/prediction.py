@@ -34,6 +34,7 @@ class BoundKind(StrEnum):
     MEMORY = "memory"
     FRONT_END = "front end"
     SCHEDULER = "scheduler"
+    ORDER = "order"
 
 
 @dataclass(frozen=True)

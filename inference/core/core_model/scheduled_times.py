@@ -25,11 +25,8 @@ from inference.core.core_model.scheduler_experiments import (
     scheduler_experiments,
     usable_experiments,
 )
-from inference.core.core_model.scheduler_inference import (
-    MeasuredBody,
-    dispatch_width,
-    infer_core_scheduler,
-)
+from inference.core.core_model.scheduler_inference import MeasuredBody, infer_core_scheduler
+from inference.core.core_model.simulated_program import dispatch_width
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.simulation.program import SchedulerPolicy, SharedResultBus

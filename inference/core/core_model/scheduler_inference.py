@@ -10,7 +10,7 @@ from inference.core.core_model.bounds import predict_core
 from inference.core.core_model.model import CoreModel, CoreScheduler
 from inference.core.core_model.prediction import CodeShape, shape_of
 from inference.core.core_model.scheduler_experiments import OperationKind
-from inference.core.core_model.simulated_program import program_of
+from inference.core.core_model.simulated_program import dispatch_width, program_of
 from inference.core.experiment import Experiment
 from inference.core.simulation.inferring import (
     CodeScores,
@@ -120,18 +120,6 @@ class CoreSchedulerFinding:
     finished: bool = True
     blocks: tuple[ExplainedBlock, ...] = ()
     code: CodeScores | None = None
-
-
-def dispatch_width(model: CoreModel) -> int | None:
-    """Slots that a core dispatches per cycle, as a whole number; None where they were not measured.
-
-    Of a mapping without a front end, its issue width or the most instructions per cycle.
-    """
-    front_end, mapping = model.front_end, model.mapping
-    rate = None if front_end is None else front_end.dispatched
-    if rate is None and mapping is not None:
-        rate = mapping.issue_width or mapping.r_max
-    return None if rate is None else round(rate) or None
 
 
 def infer_core_scheduler(

@@ -19,7 +19,13 @@ from inference.core.core_model.model import CoreModel
 from inference.core.core_model.port_work import Work, work_of_instruction
 from inference.core.core_model.prediction import takes_index_slot
 from inference.core.mapping import PortMapping
-from inference.core.simulation.program import MAX_LATENCY, SimulatedProgram, SimulatedUop, Wait
+from inference.core.simulation.program import (
+    MAX_LATENCY,
+    IssueOrder,
+    SimulatedProgram,
+    SimulatedUop,
+    Wait,
+)
 from inference.isa.dependences import InstructionAccesses
 
 _MAX_FORWARDED = 8
@@ -32,6 +38,18 @@ class UndescribedSchemeError(ValueError):
     def __init__(self, schemes: Sequence[str]) -> None:
         self.schemes = tuple(dict.fromkeys(schemes))
         super().__init__(f"no µops are known of {'; '.join(self.schemes)}")
+
+
+def dispatch_width(model: CoreModel) -> int | None:
+    """Slots that a core dispatches per cycle, as a whole number; None where they were not measured.
+
+    Of a mapping without a front end, its issue width or the most instructions per cycle.
+    """
+    front_end, mapping = model.front_end, model.mapping
+    rate = None if front_end is None else front_end.dispatched
+    if rate is None and mapping is not None:
+        rate = mapping.issue_width or mapping.r_max
+    return None if rate is None else round(rate) or None
 
 
 def all_edges(graph: DependenceGraph) -> Iterable[Edge]:
@@ -149,9 +167,21 @@ def _computes_loaded(work: Work | None, load_ports: int) -> bool:
 
 
 def _with_waits(
-    number: int, uop: SimulatedUop, waits: _Waits, results: Sequence[Sequence[int]], loads: range
+    number: int,
+    uop: SimulatedUop,
+    waits: _Waits,
+    results: Sequence[Sequence[int]],
+    loads: range,
 ) -> SimulatedUop:
-    """A µop with the values that it waits for; `loads`: the µops of its instruction that load for others."""
+    """A µop with the values that it waits for.
+
+    Args:
+        number: Of the µop.
+        uop: Without them.
+        waits: By instructions.
+        results: The µops that make the results of each instruction.
+        loads: The µops of its instruction that load for others.
+    """
     if not uop.ports:
         return uop
     longest: dict[tuple[int, int], int] = {}
@@ -162,9 +192,10 @@ def _with_waits(
         longest = dict.fromkeys(((load, 0) for load in loads), waits.load_latency(uop.instruction))
         sources = waits.of(uop.instruction, with_address=False)
     for wait in sources:
+        cycles = waits.apart(wait, uop.instruction)
         for producer in results[wait.producer]:
             key = producer, wait.iterations
-            longest[key] = max(longest.get(key, 0), wait.cycles)
+            longest[key] = max(longest.get(key, 0), cycles)
     by_uop = tuple(Wait(producer, iterations, cycles) for (producer, iterations), cycles in longest.items())
     return replace(uop, waits=by_uop)
 
@@ -189,6 +220,7 @@ class _Waits:
         self._graph = graph
         self._block = block
         self._model = model
+        self._issue = model.issue or IssueOrder(in_order=False)
         self._is_portless = is_portless
         self._computes_loaded = computes_loaded
         self._entering: list[list[Edge]] = [[] for _ in graph.nodes]
@@ -202,7 +234,12 @@ class _Waits:
     def latency(self, instruction: int) -> int:
         """Cycles from issue until the last result of an instruction returns, at most `MAX_LATENCY`."""
         own = [round(self._ready[node]) for node in self._results[instruction]]
-        return min(max([1, *own]), MAX_LATENCY)
+        return min(max([1, *own]) + self._issue.stage(self._block[instruction].scheme), MAX_LATENCY)
+
+    def apart(self, wait: Wait, instruction: int) -> int:
+        """Cycles between the issues of a producer and of an instruction that waits for it."""
+        schemes = self._block[wait.producer].scheme, self._block[instruction].scheme
+        return self._issue.apart(*schemes, wait.cycles)
 
     def loads_first(self, instruction: int) -> bool:
         """Whether an instruction computes with what it loads, and stores nothing."""

@@ -58,13 +58,25 @@ def is_too_short(witness: Witness, witnesses: Iterable[Witness]) -> bool:
 
 
 def flood_of(blocker: str, copies: int, scheme: str | None = None) -> Experiment:
-    """An experiment of `copies` blocking instructions, alone or with one instance of a scheme."""
+    """An experiment of many equal blocking instructions, which keep their ports busy.
+
+    Args:
+        blocker: The blocking instruction.
+        copies: Number of its instances, at least 1.
+        scheme: Added once; None for the blocking instructions alone.
+    """
     schemes = [blocker] * copies
     return Experiment.of(schemes if scheme is None else [*schemes, scheme])
 
 
 def surplus_by_time(base_cycles: float, cycles: float, width: int) -> float:
-    """µops on the blocked ports besides the blocking ones, from the cycles that they add (§6.2.2)."""
+    """The number of µops on the blocked ports besides the blocking ones (§6.2.2); not rounded.
+
+    Args:
+        base_cycles: Cycles of the blocking instructions alone.
+        cycles: Cycles together with the examined scheme.
+        width: Number of blocked ports, each of which executes one µop per cycle.
+    """
     return (cycles - base_cycles) * width
 
 
@@ -82,7 +94,13 @@ class Split:
 
 
 def split_surplus(surplus: int, mask: int, uops_by_mask: Mapping[int, int]) -> Split:
-    """Subtract the µops found on proper subsets of `mask` (Alg. 6.1, lines 7 to 9)."""
+    """Subtract the µops found on proper subsets of the blocked ports (Alg. 6.1, lines 7 to 9).
+
+    Args:
+        surplus: Number of µops that the blocked ports execute for the scheme.
+        mask: The blocked ports.
+        uops_by_mask: {mask of ports: number of µops} found so far, in ascending order of the number of ports.
+    """
     below = sum(count for other, count in uops_by_mask.items() if other != mask and other & mask == other)
     return Split(below, surplus - below)
 

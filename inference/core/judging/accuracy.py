@@ -205,7 +205,13 @@ def scores_judgement(
 ) -> AccuracyJudgement:
     """The grade of scores alone, without repeated measurements or tools to compare them with.
 
-    `doubt`: another cause that large errors may have, added to the reasons where there are such.
+    Args:
+        scores: Of the predictions.
+        noun: What was predicted, in the plural, for the reasons.
+        coverage: Share of the items that have a prediction, from 0 to 1.
+        doubt: Another possible cause of large errors, added to the reasons of the grades *doubtful* and
+            *wrong*;
+            "" for none.
     """
     judgement = accuracy_judgement(AccuracyFigures(Agreement(scores), coverage), noun)
     if doubt and judgement.grade in (Grade.DOUBTFUL, Grade.WRONG):
@@ -307,7 +313,14 @@ def floor_of(sheet: AnswerSheet, again: int | None) -> SheetFloor:
 def verdict(
     sheet: AnswerSheet, column: int, floor: SheetFloor, tools: Mapping[str, int] = MappingProxyType({})
 ) -> AccuracyJudgement:
-    """The judgement of a column on the items of the floor; `tools`: {name: column} of published tools."""
+    """The judgement of a column of predictions.
+
+    Args:
+        sheet: Items with the reference and all columns.
+        column: Position of the column in the sheet.
+        floor: The items to judge on, and how well repeated measurements agree there.
+        tools: {name: column} of published tools, whose best one is the bar.
+    """
     points = sheet.compare(column, among=np.flatnonzero(floor.items))
     items = int(floor.items.sum())
     published = {name: sheet.columns[at].cycles for name, at in tools.items() if at != column}
@@ -364,7 +377,14 @@ class ColumnRoles:
 def column_verdict(
     sheet: AnswerSheet, position: int, roles: ColumnRoles, selection: ItemSelection = ALL_ITEMS
 ) -> AccuracyJudgement:
-    """The verdict on a column; the first repeated measurement gives the floor."""
+    """The verdict on a column; the first repeated measurement gives the floor.
+
+    Args:
+        sheet: Items with the reference and all columns.
+        position: Of the column.
+        roles: Columns with repeated measurements, and columns of published tools.
+        selection: Restricts the items.
+    """
     floor = floor_of(sheet, next((at for at in roles.repeats if at != position), None))
     if not selection.is_all:
         floor = SheetFloor(floor.items & sheet.among(selection), floor.spread, floor.kendall)

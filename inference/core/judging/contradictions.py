@@ -60,7 +60,11 @@ def _conflict(scheme: str, here: PortMapping, there: PortMapping) -> UopsConflic
 def conflict_text(here: str, name: str, there: str, other: str) -> str:
     """A phrase such as `PMEvo: 1×[1,2,10]; explained: 3 µops; not settled`.
 
-    `name` and `other`: the names of the two results.
+    Args:
+        here: The claim of one result about a scheme.
+        name: Of this result.
+        there: The claim of the other result.
+        other: Name of the other result.
     """
     return f"{name}: {here}; {other}: {there}; {NOT_SETTLED}"
 

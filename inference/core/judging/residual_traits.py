@@ -147,9 +147,9 @@ def _percent(errors: Floats) -> float:
 
 def _ranks(values: Floats) -> Floats:
     """Ranks from 1; equal values have the mean of their ranks."""
-    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    _, groups, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
-    means: Floats = (ends - (counts - 1) / 2)[which]
+    means: Floats = (ends - (counts - 1) / 2)[groups]
     return means
 
 

@@ -37,18 +37,37 @@ def climb(
     """Climb from the mapping in `rows`, in place; its rows are sorted by mask without repeats.
 
     For each µop of each scheme, its count goes down while the mapping stays at least as fit; if not even
-    once, then up while the mapping becomes strictly fitter. With `keep_last` the last µop of a scheme stays;
-    no scheme gets more than `most_uops`. `schemes` int32 and `all_experiments` int64: the numbers of all
-    schemes and of all experiments; scheme s occurs in the experiments `members[starts[s]:starts[s + 1]]`.
-    Errors count `unit` each in the mean, which `error_slope` weighs against `volume_slope` per port of a µop.
-    Scratch: `masks` as long as any row; `cycles`, `trial` and `errors`, one per experiment. Returns the sum
-    of errors of the final mapping.
+    once, then up while the mapping becomes strictly fitter.
+
+    Args:
+        arrays: Scratch of the evaluation, see `layout.EvaluationArrays`.
+        rows: Of one mapping, changed in place.
+        mixes: Experiments.
+        schemes: Numbers of all schemes, int32.
+        all_experiments: Numbers of all experiments, int64.
+        starts: Scheme s occurs in the experiments `members[starts[s]:starts[s + 1]]`.
+        members: See `starts`.
+        measured: Cycles of each experiment.
+        loss: Loss of an error.
+        largest: Limit of the loss of one experiment.
+        unit: What one unit of an error counts in the mean.
+        error_slope: Weight of the mean error.
+        volume_slope: Weight of each port of a µop.
+        keep_last: Whether the last µop of a scheme stays, 0 or 1.
+        most_uops: Largest number of µops of a scheme.
+        masks: Scratch, as long as the longest row.
+        cycles: Scratch, float64 per experiment.
+        trial: Scratch, int64 per experiment.
+        errors: Scratch, int64 per experiment; the errors of the final mapping at the end.
+
+    Returns:
+        The sum of errors of the final mapping.
     """
     prepare(arrays, rows, np.int64(0), schemes)
     n = len(all_experiments)
     total = refresh(arrays, rows, mixes, all_experiments, measured, loss, largest, cycles, errors)
     for s in range(len(schemes)):
-        which = members[starts[s] : starts[s + 1]]
+        experiments = members[starts[s] : starts[s + 1]]
         n_kinds = rows.ends[s] - rows.starts[s]
         for k in range(n_kinds):
             masks[k] = rows.masks[rows.starts[s] + k]
@@ -63,7 +82,7 @@ def climb(
                         rows,
                         mixes,
                         np.int64(s),
-                        which,
+                        experiments,
                         measured,
                         loss,
                         largest,
@@ -75,8 +94,8 @@ def climb(
                     worse += volume_slope * (change * size_of(masks[k]))
                     if worse < 0 or (worse == 0 and change < 0):
                         total, moved = after, True
-                        for j in range(len(which)):
-                            errors[which[j]] = trial[j]
+                        for j in range(len(experiments)):
+                            errors[experiments[j]] = trial[j]
                         continue
                     _undo(rows, s, at, masks[k], change)
                     prepare_place(arrays, rows, np.int64(0), np.int64(s))
@@ -92,7 +111,7 @@ def _try(
     rows: Rows,
     mixes: Mixes,
     scheme: Number,
-    which: Integers,
+    experiments: Integers,
     measured: Floats,
     loss: Loss,
     largest: Number,
@@ -102,9 +121,9 @@ def _try(
 ) -> Number:
     """Write the errors of a changed scheme's experiments into `trial`; returns the change of their sum."""
     prepare_place(arrays, rows, np.int64(0), scheme)
-    more = refresh(arrays, rows, mixes, which, measured, loss, largest, cycles, trial)
-    for j in range(len(which)):
-        more -= errors[which[j]]
+    more = refresh(arrays, rows, mixes, experiments, measured, loss, largest, cycles, trial)
+    for j in range(len(experiments)):
+        more -= errors[experiments[j]]
     return more
 
 

@@ -120,9 +120,16 @@ class EvaluationArrays(NamedTuple):
 def make_arrays(
     n_places: int, n_ports: int, most_kinds: int, most_terms: int, *, tables: bool
 ) -> EvaluationArrays:
-    """Empty arrays for `n_ports` ports; `tables`: with room for tables, if the ports are few enough.
+    """Empty arrays for the evaluation of mappings.
 
     Arrays that are always written before they are read are not cleared.
+
+    Args:
+        n_places: Number of rows that are prepared at a time.
+        n_ports: Number of ports.
+        most_kinds: Largest number of kinds of µops in an experiment.
+        most_terms: Largest number of different schemes in an experiment.
+        tables: Whether to reserve tables of unions of ports; only for at most `MAX_TABLE_PORTS` ports.
     """
     columns, weights, table_scale = np.zeros(0, np.int16), np.zeros(LANES, np.int64), 1
     if tables and n_ports <= MAX_TABLE_PORTS:

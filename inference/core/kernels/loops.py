@@ -153,25 +153,31 @@ def units_of(cycles: Number, measured: Number, loss: Loss, largest: Number) -> N
 
 @compiled_in_place
 def evaluate(
-    arrays: EvaluationArrays, rows: Rows, base: Number, mixes: Mixes, which: Integers, out: Floats
+    arrays: EvaluationArrays, rows: Rows, base: Number, mixes: Mixes, selected: Integers, out: Floats
 ) -> None:
-    """Cycles of the experiments `which`, in order, under the mapping that the arrays were prepared for."""
-    for k in range(len(which)):
-        out[k] = cycles_of(arrays, rows, base, mixes, which[k])
+    """Cycles of the experiments `selected`, in order, under the mapping that the arrays were prepared for."""
+    for k in range(len(selected)):
+        out[k] = cycles_of(arrays, rows, base, mixes, selected[k])
 
 
 @compiled_in_place
 def fill_cycles(
-    arrays: EvaluationArrays, rows: Rows, mixes: Mixes, occurring: Integers, which: Integers, out: Floats
+    arrays: EvaluationArrays, rows: Rows, mixes: Mixes, occurring: Integers, selected: Integers, out: Floats
 ) -> None:
-    """Cycles of the experiments `which` under some mappings, into `out` float64[mappings, n].
+    """Cycles of experiments under several mappings.
 
-    `occurring`: the numbers of the schemes that occur; rows are numbered mapping by mapping.
+    Args:
+        arrays: Scratch, prepared anew for each mapping.
+        rows: Of all mappings, numbered mapping by mapping.
+        mixes: Experiments.
+        occurring: Numbers of the schemes that occur in them.
+        selected: Numbers of the experiments to evaluate.
+        out: Result, float64[mappings, selected experiments].
     """
     n_schemes = len(arrays.listed)
     for m in range(len(out)):
         prepare(arrays, rows, m * n_schemes, occurring)
-        evaluate(arrays, rows, m * n_schemes, mixes, which, out[m])
+        evaluate(arrays, rows, m * n_schemes, mixes, selected, out[m])
 
 
 @compiled_in_place
@@ -180,34 +186,34 @@ def add_errors(
     rows: Rows,
     mixes: Mixes,
     occurring: Integers,
-    which: Integers,
+    selected: Integers,
     measured: Floats,
     loss: Loss,
     largest: Number,
     cycles: Floats,
     errors: Integers,
 ) -> None:
-    """Add the losses of the experiments `which` to `errors`, mapping by mapping.
+    """Add the losses of the experiments `selected` to `errors`, mapping by mapping.
 
     Args:
         arrays: Scratch of one thread.
         rows: µops of the mappings' schemes, mapping by mapping.
         mixes: All experiments.
         occurring: Numbers of the schemes that occur in them.
-        which: Numbers of the experiments to evaluate.
+        selected: Numbers of the experiments to evaluate.
         measured: Cycles of all experiments.
         loss: The function of prediction and measurement that is added up.
         largest: Upper bound of an experiment's loss.
-        cycles: Scratch, float64[n] with n at least the number of `which`.
+        cycles: Scratch, float64[n] with n at least the number of `selected`.
         errors: Sums in `ERROR_UNIT`, int64[mappings], to which the losses are added.
     """
     n_schemes = len(arrays.listed)
     for m in range(len(errors)):
         prepare(arrays, rows, m * n_schemes, occurring)
-        evaluate(arrays, rows, m * n_schemes, mixes, which, cycles)
+        evaluate(arrays, rows, m * n_schemes, mixes, selected, cycles)
         total = np.int64(0)
-        for k in range(len(which)):
-            total += units_of(cycles[k], measured[which[k]], loss, largest)
+        for k in range(len(selected)):
+            total += units_of(cycles[k], measured[selected[k]], loss, largest)
         errors[m] += total
 
 
@@ -216,21 +222,21 @@ def refresh(
     arrays: EvaluationArrays,
     rows: Rows,
     mixes: Mixes,
-    which: Integers,
+    selected: Integers,
     measured: Floats,
     loss: Loss,
     largest: Number,
     cycles: Floats,
     errors: Integers,
 ) -> Number:
-    """Compute cycles and losses of the experiments `which` into `cycles` and `errors`, in order.
+    """Compute cycles and losses of the experiments `selected` into `cycles` and `errors`, in order.
 
     The mapping is the one that the arrays were prepared for. Losses are in `ERROR_UNIT`, at most `largest`.
     Returns their sum.
     """
-    evaluate(arrays, rows, np.int64(0), mixes, which, cycles)
+    evaluate(arrays, rows, np.int64(0), mixes, selected, cycles)
     total = np.int64(0)
-    for k in range(len(which)):
-        errors[k] = units_of(cycles[k], measured[which[k]], loss, largest)
+    for k in range(len(selected)):
+        errors[k] = units_of(cycles[k], measured[selected[k]], loss, largest)
         total += errors[k]
     return total

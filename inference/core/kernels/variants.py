@@ -30,9 +30,14 @@ def number_variants(
 ) -> None:
     """Number the distinct rows of each scheme from 0, as long as there is room.
 
-    Into `variant` int32[n_schemes, n_mappings] the number of each row, into `first_row` int64[n_schemes,
-    most] the first row with each number, into `n_variants` int64[n_schemes] the number of distinct rows; 0
-    where these are more than `most`. `slots` is int32 scratch of a power of two > 2 · most.
+    Args:
+        rows: Of all mappings, numbered mapping by mapping.
+        n_mappings: Number of mappings.
+        n_schemes: Number of schemes.
+        slots: Scratch, int32, a hash table; its length is a power of two > 2 · most.
+        variant: Result, int32[n_schemes, n_mappings]: the number of each row.
+        first_row: Result, int64[n_schemes, most]: the first row with each number.
+        n_variants: Result, int64[n_schemes]: the number of distinct rows, 0 where there are more than `most`.
     """
     last_slot = np.uint64(len(slots) - 1)
     most = first_row.shape[1]
@@ -98,14 +103,26 @@ def add_shared_errors(
     left: Integers,
     errors: Integers,
 ) -> None:
-    """Add the errors of the experiments in `groups` to `errors` int64[mappings], each combination once.
+    """Add the errors of groups of experiments to those of the mappings, each combination of rows once.
 
-    A group with more than `most` combinations is skipped, and marked in `left` bool[all groups].
-
-    The arrays have a prepared place for each variant; `rows` are the variants' rows; those of scheme s are at
-    the places from `begin[s]` to `begin[s + 1]`. `variant` is as from `number_variants`. Group g has the
-    experiments `members[starts[g]:starts[g + 1]]`, all with the same schemes. `table` int64 is scratch for as
-    many combinations as any group has, `combination_of`, `fresh` int32[mappings] for those that occur.
+    Args:
+        arrays: With a prepared place for each variant.
+        rows: Of the variants; those of scheme s are at the places from `begin[s]` to `begin[s + 1]`.
+        mixes: Experiments.
+        variant: As from `number_variants`.
+        begin: See `rows`.
+        starts: Group g has the experiments `members[starts[g]:starts[g + 1]]`, all with the same schemes.
+        members: See `starts`.
+        groups: Numbers of the groups.
+        measured: Cycles of each experiment.
+        loss: Loss of an error.
+        largest: Limit of the loss of one experiment.
+        table: Scratch, int64, for as many combinations as any group has.
+        combination_of: Scratch, int32[mappings].
+        fresh: Scratch, int32[mappings]: the combinations that occur.
+        most: Groups with more combinations are skipped.
+        left: Result, bool[all groups]: whether a group was skipped.
+        errors: Result, int64[mappings], to which the errors are added.
     """
     for g in groups:
         e = members[starts[g]]

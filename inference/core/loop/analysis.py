@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from inference.core.core_model.bounds import BUSIEST_PORTS, busiest_ports, times_alone
+from inference.core.core_model.bounds import BUSIEST_PORTS, times_alone
 from inference.core.core_model.critical_cycles import Edge, components
-from inference.core.core_model.dependences import ASSUMED_BASIS, AT_MOST_BASIS, MOVES, DependenceGraph
-from inference.core.core_model.port_work import total_work
+from inference.core.core_model.dependences import ASSUMED_BASIS, AT_MOST_BASIS, DependenceGraph
+from inference.core.core_model.port_work import busiest_ports, total_work
 from inference.core.core_model.prediction import BoundKind, CoreBound
 from inference.core.loop.instructions import instructions_of, unmapped_places
 from inference.core.loop.modelled import (
@@ -102,15 +102,18 @@ def loop_bounds(modelled: ModelledBlock, places: Collection[int]) -> tuple[LoopB
     return tuple(sorted(bounds, key=lambda bound: -bound.usual))
 
 
+_SIMULATED = (BoundKind.SCHEDULER, BoundKind.ORDER)
+
+
 def range_of(modelled: ModelledBlock, bounds: Sequence[LoopBound]) -> CycleRange:
     """The range of the largest bound; open where a core model lacks a whole part that was not left out.
 
-    A simulation says what a scheduler usually needs, not at least: of an open range it is no end.
+    A simulation says what a core usually needs, not at least: of an open range it is no end.
     """
     highest = [bound.cycles.high for bound in bounds]
     known = [high for high in highest if high is not None]
     is_open = _lacks_part(modelled) or len(known) < len(highest)
-    least = [bound.cycles.low for bound in bounds if not (is_open and bound.kind is BoundKind.SCHEDULER)]
+    least = [bound.cycles.low for bound in bounds if not (is_open and bound.kind in _SIMULATED)]
     low = max(least, default=0.0)
     return CycleRange(low, None if is_open else max(known, default=low))
 
@@ -231,7 +234,7 @@ def _least_of(modelled: ModelledBlock) -> Callable[[Edge], Edge]:
         if instruction.loads and edge.operand.endswith("address") and model.latencies:
             cycles = model.memory.load
         else:
-            is_move = (instruction.scheme or "").startswith(MOVES)
+            is_move = instruction.moves or instruction.only_loads
             takes_part = modelled.works[place] and not instruction.same_register and not is_move
             cycles = 1.0 if takes_part else 0.0
         return replace(edge, cycles=min(cycles, edge.cycles))

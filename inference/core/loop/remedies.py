@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from inference.core.core_model.bounds import busiest_ports, front_end_bound
+from inference.core.core_model.bounds import front_end_bound
 from inference.core.core_model.critical_cycles import Edge
 from inference.core.core_model.dependences import MEMORY, ChainStep
-from inference.core.core_model.port_work import total_work
+from inference.core.core_model.port_work import busiest_ports, total_work
 from inference.core.core_model.prediction import BoundKind
 from inference.core.loop.modelled import ModelledBlock, critical_chain, critical_keys, key_of_edge
 from inference.core.loop.values import LoopBound, Remedy, RemedyKind
@@ -44,6 +44,7 @@ def remedies_of(modelled: ModelledBlock, bounds: Sequence[LoopBound]) -> tuple[R
         BoundKind.SLOTS: _of_slots,
         BoundKind.INSTRUCTIONS: _of_slots,
         BoundKind.SCHEDULER: _of_scheduler,
+        BoundKind.ORDER: _of_order,
     }
     remedies = [
         remedy
@@ -226,6 +227,12 @@ def _of_slots(modelled: ModelledBlock, bound: LoopBound, remaining: _Remaining) 
         beside = remaining.beside(BoundKind.FRONT_END, BoundKind.SLOTS, BoundKind.INSTRUCTIONS)
         cycles = max(beside, bound.usual * (count - 1) / count)
         yield Remedy(RemedyKind.FRONT_END, "With one instruction less", cycles)
+
+
+def _of_order(modelled: ModelledBlock, bound: LoopBound, remaining: _Remaining) -> Iterator[Remedy]:
+    """The block in an order in which no instruction waits."""
+    text = "With other instructions between each result and its use, at best"
+    yield Remedy(RemedyKind.ORDER, text, remaining.beside(BoundKind.ORDER))
 
 
 def _of_scheduler(modelled: ModelledBlock, bound: LoopBound, remaining: _Remaining) -> Iterator[Remedy]:

@@ -15,8 +15,11 @@ from inference.core.core_model.dependences import DependenceGraph
 from inference.core.core_model.memory_bounds import ports_of_loads
 from inference.core.core_model.port_work import UOP_PARTS, Work, port_work, total_work
 from inference.core.core_model.prediction import BoundKind, is_nop, own_jumps, paired_nops
-from inference.core.core_model.scheduler_inference import dispatch_width
-from inference.core.core_model.simulated_program import UndescribedSchemeError, program_of
+from inference.core.core_model.simulated_program import (
+    UndescribedSchemeError,
+    dispatch_width,
+    program_of,
+)
 from inference.core.loop.modelled import ModelledBlock
 from inference.core.mapping import PortMapping
 from inference.core.schedule import distribution
@@ -24,7 +27,9 @@ from inference.core.simulation.program import Binding, SchedulerPolicy, Simulate
 from inference.core.simulation.steady_state import Simulation, is_compiled
 from inference.core.simulation.timeline import DispatchStall, PortDelay, timeline_of
 
-_NOT_SIMULATED = frozenset({BoundKind.PORTS, BoundKind.SLOTS, BoundKind.INSTRUCTIONS, BoundKind.SCHEDULER})
+_NOT_SIMULATED = frozenset(
+    {BoundKind.PORTS, BoundKind.SLOTS, BoundKind.INSTRUCTIONS, BoundKind.SCHEDULER, BoundKind.ORDER}
+)
 
 _PLAIN_POLICY = SchedulerPolicy(binding=Binding.AT_ISSUE)
 """Of a core whose scheduler was not measured: the oldest ready µops issue first, on the ports that an optimal
@@ -59,7 +64,8 @@ def simulated_block(modelled: ModelledBlock) -> SimulatedBlock:
         CannotSimulateError: Ports, µops or the core's width are not known, or are left out; or the simulation
             would have to be compiled first, and may not.
     """
-    model, scheduler, shape = modelled.model, modelled.model.scheduler, modelled.shape
+    model, shape = modelled.model, modelled.shape
+    scheduler = None if model.issues_in_order else model.scheduler
     if not modelled.may_compile and not is_compiled():  # then that of the scheduler is left out, too
         raise CannotSimulateError("the simulation is still being compiled: try again in a minute")
     if left_out := _NOT_SIMULATED & {*modelled.without}:
@@ -72,7 +78,7 @@ def simulated_block(modelled: ModelledBlock) -> SimulatedBlock:
             "the number of instructions that the core starts per cycle was not measured"
         )
     works = _simulated_works(modelled, model.mapping)
-    if scheduler is None:
+    if scheduler is None and not model.issues_in_order:
         works = _on_optimal_ports(works, len(model.mapping.ports))
 
     def edges_of(graph: DependenceGraph) -> list[Edge]:
@@ -93,6 +99,8 @@ def simulated_block(modelled: ModelledBlock) -> SimulatedBlock:
     except UndescribedSchemeError as error:
         raise CannotSimulateError(str(error)) from None
     program = _with_shared_slots(modelled, program)
+    if model.issue is not None and model.issue.in_order:
+        return SimulatedBlock(program, model.issue.policy, is_measured=True)
     policy = _PLAIN_POLICY if scheduler is None else scheduler.policy
     return SimulatedBlock(program, policy, scheduler is not None)
 

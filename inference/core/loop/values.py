@@ -123,6 +123,7 @@ class RemedyKind(StrEnum):
     PORTS = "ports"
     FRONT_END = "front end"
     SCHEDULER = "scheduler"
+    ORDER = "order"
 
 
 @dataclass(frozen=True)

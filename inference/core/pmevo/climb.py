@@ -70,6 +70,15 @@ def local_optima(
     For each µop of each scheme, its count goes down while the mapping stays at least as fit; if not even
     once, then up while the mapping becomes strictly fitter. A count of 0 removes the µop. The last µop of a
     scheme is kept unless there is an R_max, as the scheme would take no time without either.
+
+    Args:
+        judge: The experiments, and the loss of their errors.
+        population: Mappings.
+        picks: Positions of the mappings to start from.
+        slopes: Weights of the mean error and of the number of ports.
+
+    Returns:
+        The optima in the order of `picks`, and the mean loss of each, float64[picks].
     """
     from inference.core.kernels.climbing import climb  # loads numba
     from inference.core.kernels.layout import EvaluationArrays, Rows  # loads numba

@@ -54,10 +54,18 @@ def congruent_schemes(
     says how much absence of evidence is too much to call schemes alike. Equality within epsilon is not
     transitive, so a scheme joins the first class whose members are all congruent to it.
 
-    `congruence_outliers`: the share of the compared experiments that may change by epsilon or more
-    nevertheless; 0 is the paper's. With hundreds of comparisons per pair of schemes, noise alone exceeds any
-    epsilon somewhere. Schemes of different `domains`, or with and without one, are not alike, whatever was
-    measured.
+    Args:
+        schemes: The schemes to divide.
+        times: {experiment: cycles}.
+        settings: Epsilon and share of evidence; `congruence_outliers` is the share of the compared
+            experiments
+            that may change by epsilon or more nevertheless. 0 is the paper's; with hundreds of comparisons
+            per
+            pair of schemes, noise alone exceeds any epsilon somewhere.
+        pulse: Called between steps; what it raises ends the work.
+        domains: {scheme: kind of ports}. Schemes of different domains, or with and without one, are not
+            alike,
+            whatever was measured.
     """
     from inference.core.pmevo import exchange_kernels  # loads numba
 

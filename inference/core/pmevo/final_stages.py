@@ -32,6 +32,7 @@ from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.pmevo.training_data import TrainingData
 from inference.core.sampling import held_out_experiments
 from inference.core.tables import Int64s
+from inference.core.throughput import natural_width
 from inference.core.waste import Simulated, WastefulTimes, WasteSource, few_policies, wasteful_times
 
 _SEARCHES, _PATIENCE = 30, 10
@@ -158,7 +159,7 @@ class FinalStages:
         times = self._measured if before.simulated is None else self._corrected_times(before)
         apart = before.simulated is not None and self._settings.apart
         best, value = self._search(times, [before.point], before.n_ports, apart=apart)
-        n_ports = before.n_ports
+        best, value, n_ports = self._with_own_units(best, value, before.n_ports, times, most_ports)
         min_gain = self._settings.new_kind_price * self._arrays(n_ports).experiments_per_scheme
         while n_ports < most_ports and not self._pace.finishing:
             wider, wider_value = self._search(times, [best], n_ports + 1, apart=apart)
@@ -173,6 +174,35 @@ class FinalStages:
             self._pace.emit(Log("info", f"with more ports {after.text}"))
             after = after if after.cost <= before.cost else before
         return self._clean_up(after, times)
+
+    def _with_own_units(
+        self, point: RefitPoint, value: float, n_ports: int, times: _Times, most_ports: int
+    ) -> tuple[RefitPoint, float, int]:
+        """The mapping, its objective and number of ports, with units for schemes that have no µops.
+
+        Beside three slots per cycle, two ALUs limit additions alone: neither a port more nor ports of other
+        units explain what two ports of their own do.
+        """
+        search = self._bounded([], n_ports, point.issue_width, times)
+        missing = self._arrays(n_ports).without_ports(point.usage, search.objective(point.issue_width))
+        usage, ports = point.usage.copy(), n_ports
+        units: dict[tuple[str | None, int], int] = {}
+        for scheme in np.flatnonzero(missing).tolist():
+            time = float(self._data.alone[scheme])
+            width = natural_width(time)
+            unit = self._data.domains[scheme], width
+            if unit not in units:
+                units[unit] = ((1 << width) - 1) << ports
+                ports += width
+            usage.set_row(scheme, [(units[unit], max(1, round(time * width)))])
+        if not units or ports > most_ports or self._pace.finishing:
+            return point, value, n_ports
+        start = self._arrays(ports).point(usage, point.issue_width)
+        wider, wider_value = self._search(times, [start], ports)
+        if wider_value >= value:
+            return point, value, n_ports
+        self._pace.emit(Log("info", f"{ports} ports explain what schemes take alone, {n_ports} do not"))
+        return wider, wider_value, ports
 
     def _clean_up(self, finished: FinalMapping, times: _Times) -> FinalMapping:
         """The mapping with regular forms, where the settings prefer them, and without unused ports."""

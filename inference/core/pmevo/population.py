@@ -49,9 +49,13 @@ def random_population(seeds: npt.NDArray[np.uint64], limits: Int64s) -> Populati
 def children(
     population: Population, parents: Int64s, seeds: npt.NDArray[np.uint64], *, drop: bool
 ) -> Population:
-    """Two children for each pair of parents, int64[n_pairs, 2], by concatenate, shuffle and split (§5.1.3).
+    """Two children for each pair of parents, by concatenate, shuffle and split (§5.1.3).
 
-    A pair has one seed. `drop`: a µop that lands twice in one child keeps one count instead of the sum.
+    Args:
+        population: The parents.
+        parents: Their positions, int64[n_pairs, 2].
+        seeds: One per pair.
+        drop: A µop that lands twice in one child keeps one count instead of the sum.
     """
     from inference.core.pmevo import kernels  # loads numba
 
@@ -163,6 +167,11 @@ def pack(population: Population) -> dict[str, npt.NDArray[np.generic]]:
 
 def unpack(arrays: Mapping[str, npt.NDArray[np.generic]], n_schemes: int, n_ports: int) -> Population:
     """The population in arrays from `pack`.
+
+    Args:
+        arrays: As stored in a checkpoint.
+        n_schemes: Number of schemes, as when it was packed.
+        n_ports: Number of ports, as when it was packed.
 
     Raises:
         InvalidInputError: The sizes of the arrays contradict each other.

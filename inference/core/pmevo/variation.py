@@ -11,10 +11,14 @@ _CHANCE_SCALE = 1 << 32
 
 
 def inherit_rows(population: Population, parents: Int64s, seeds: npt.NDArray[np.uint64]) -> Population:
-    """Two children for each pair of parents, int64[n_pairs, 2]: rows are inherited as a unit.
+    """Two children for each pair of parents, whose rows are inherited as a unit.
 
-    For each scheme, one child gets all µops of one parent, and its sibling those of the other. A pair has one
-    seed.
+    For each scheme, one child gets all µops of one parent, and its sibling those of the other.
+
+    Args:
+        population: The parents.
+        parents: Their positions, int64[n_pairs, 2].
+        seeds: One per pair.
     """
     from inference.core.pmevo import variation_kernels  # loads numba
 
@@ -39,9 +43,13 @@ def inherit_rows(population: Population, parents: Int64s, seeds: npt.NDArray[np.
 
 
 def mutate(population: Population, seeds: npt.NDArray[np.uint64], rate: float, limits: Int64s) -> Population:
-    """The mappings with each scheme changed with probability `rate`; one seed per mapping.
+    """The mappings with some schemes changed; for the kinds of changes see `variation_kernels.mutate`.
 
-    `limits` as from `count_limits`. For the kinds of changes see `variation_kernels.mutate`.
+    Args:
+        population: Unchanged.
+        seeds: One per mapping.
+        rate: Probability with which a scheme changes, from 0 to 1.
+        limits: Largest number of µops of each scheme, as from `count_limits`.
     """
     from inference.core.pmevo import variation_kernels  # loads numba
 

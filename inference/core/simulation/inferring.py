@@ -269,7 +269,7 @@ class _Search:
             [{"speculative_select": select} for select in (False, True)],
             [{"queue": queue} for queue in (4, 6, 8, 12, 16)],
             [{"queued": queued} for queued in (32, 48, 88, 160)],
-            [{"binding": binding} for binding in Binding],
+            [{"binding": binding} for binding in Binding if binding is not Binding.IN_ORDER],
         ]
 
     @property

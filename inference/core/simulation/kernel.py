@@ -15,19 +15,16 @@ from inference.core.kernels.layout import Number
 from inference.core.simulation.program import INTERVAL_PARTS, MAX_LATENCY
 from inference.core.tables import Int64s, Integers
 
-LEAST_LOADED, ROUND_ROBIN, RANDOM, AT_ISSUE, EVEN = 0, 1, 2, 3, 4  # places in `Binding`
+LEAST_LOADED, ROUND_ROBIN, RANDOM, AT_ISSUE, EVEN, IN_ORDER = 0, 1, 2, 3, 4, 5  # places in `Binding`
 NEVER = -1
 _FAR = 1 << 60  # later than any cycle
 _CALENDAR_CYCLES = MAX_LATENCY + 1  # cycles ahead for which result buses are booked, cyclically
 _LOAD_HISTORY = 5  # load_age goes up to 4
-_WAITING, _NEXT, _OLDEST, _BUDGET = 0, 1, 2, 3  # places in `_State.counts`
+_WAITING, _NEXT, _OLDEST, _BUDGET, _RETURNED = 0, 1, 2, 3, 4  # places in `_State.counts`
 
 
 class KernelProgram(NamedTuple):
-    """A loop body as columns of µops; µop k has the waits from `first_wait[k]` to `first_wait[k + 1]`.
-
-    The columns from `producer` on are of waits, and mean what the fields of `Wait` do.
-    """
+    """A loop body: columns of µops, and from `producer` on of waits, `first_wait` of them before each µop."""
 
     ports: Int64s
     slots: Int64s
@@ -58,6 +55,7 @@ class KernelPolicy(NamedTuple):
     speculative_select: bool
     sharing: Int64s
     buses: Int64s
+    completes_in_order: bool
 
 
 class KernelTimeline(NamedTuple):
@@ -69,14 +67,12 @@ class KernelTimeline(NamedTuple):
 
 
 class _State(NamedTuple):
-    """The state of a scheduler between cycles.
-
-    `queues`: the µops that wait at each port, oldest first, `lengths` of them. `loads`: lengths of the
+    """`queues`: the µops that wait at each port, oldest first, `lengths` of them. `loads`: lengths of the
     last cycles. `free_at`: when each port can issue again. `returns`: whether a result bus is busy, by
     cycle. `requested`: when each µop last requested its port. `turn`: of ports, then of each shared bus.
     `last_return`: the latest busy cycle of each shared bus. `bound`: µops bound to each port. `counts`:
-    µops that wait, the next to dispatch, the oldest that has not issued, and the dispatch slots left in
-    this cycle.
+    µops that wait, the next to dispatch, the oldest that has not issued, the dispatch slots left in this
+    cycle, and the latest cycle in which a result returns.
     """
 
     queues: Int64s
@@ -102,8 +98,7 @@ def run(
     timeline: KernelTimeline,
 ) -> Number:
     """Execute a loop body `iterations` times, or until `max_cycles` are over; returns the elapsed cycles.
-
-    The arrays of `timeline` have iterations × µops entries, all NEVER.
+    `timeline` has iterations × µops entries.
     """
     total = program.ports.size * iterations
     state = _State(
@@ -116,7 +111,7 @@ def run(
         np.zeros(1 + policy.sharing.size, dtype=np.int64),
         np.full(policy.sharing.size, NEVER, dtype=np.int64),
         np.zeros(policy.ports, dtype=np.int64),
-        np.zeros(4, dtype=np.int64),
+        np.zeros(5, dtype=np.int64),
         # xorshift never leaves a state of 0, so the state is odd.
         np.full(1, np.uint64(2) * np.uint64(seed) + np.uint64(1), dtype=np.uint64),
     )
@@ -136,7 +131,7 @@ def _run(
     for cycle in range(max_cycles):
         if policy.binding == AT_ISSUE:
             _issue_oldest(program, policy, state, timeline, cycle)
-        else:
+        elif policy.binding != IN_ORDER:
             for port in range(policy.ports):
                 if state.free_at[port] <= cycle:
                     _issue_from(port, program, policy, state, timeline, cycle)
@@ -295,7 +290,18 @@ def _dispatch(
         position = uop % program.ports.size
         if position == 0 and cycle * INTERVAL_PARTS < uop // program.ports.size * policy.interval:
             return
-        if program.ports[position]:
+        if policy.binding == IN_ORDER and program.ports[position]:
+            returns_at = cycle + program.latency[position]
+            overtakes = policy.completes_in_order and returns_at < counts[_RETURNED]
+            if overtakes or _ready_at(uop, program, timeline.issued) > cycle:
+                return
+            port = _free_port(uop, program, policy, state, cycle)
+            if port == NEVER:
+                return
+            counts[_RETURNED] = max(counts[_RETURNED], returns_at)
+            counts[_WAITING] += 1  # which its issue takes back
+            _record_issue(uop, port, program, policy, state, timeline, cycle)
+        elif program.ports[position]:
             if counts[_WAITING] >= policy.queued:
                 return
             port = 0

@@ -6,7 +6,8 @@ A `SimulatedProgram` has µops with their ports and slots, and the values that t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from inference.core.errors import InvalidInputError
@@ -106,6 +107,9 @@ class Binding(StrEnum):
     RANDOM = "random"  # at dispatch
     AT_ISSUE = "at issue"  # the oldest ready µops take whichever of their ports are free
     EVEN = "even"  # at dispatch, the port to which the fewest µops have been bound so far
+    IN_ORDER = (
+        "in order"  # nothing is queued: a µop is dispatched when it issues, and none before an older one
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +143,8 @@ class SchedulerPolicy:
         speculative_select: A µop requests its port one cycle after its one-cycle producer has requested its
             own. Where that was not granted, the slot is lost.
         shared_buses: Ports that return results on buses of others.
+        completes_in_order: With `Binding.IN_ORDER`, a µop does not issue as long as its result would return
+            before one of an older µop.
 
     Raises:
         InvalidInputError: For parameters out of range, or that are not compatible.
@@ -153,6 +159,7 @@ class SchedulerPolicy:
     writeback_conflicts: bool = False
     speculative_select: bool = False
     shared_buses: tuple[SharedResultBus, ...] = ()
+    completes_in_order: bool = False
 
     def __post_init__(self) -> None:
         for name, least, most in (
@@ -163,9 +170,41 @@ class SchedulerPolicy:
             ("window", 1, 4096),
         ):
             check_integer(name, getattr(self, name), least, most)
-        if self.binding is Binding.AT_ISSUE and self.speculative_select:
+        if self.binding in (Binding.AT_ISSUE, Binding.IN_ORDER) and self.speculative_select:
             raise InvalidInputError(
-                "speculative_select needs queues of single ports: with a binding at issue it must be False"
+                "speculative_select needs queues of single ports: with this binding it must be False"
             )
+        if self.completes_in_order and self.binding is not Binding.IN_ORDER:
+            raise InvalidInputError("completes_in_order is a property of cores that issue in order")
         if self.shared_buses and not self.writeback_conflicts:
             raise InvalidInputError("shared_buses say where results conflict: set writeback_conflicts, too")
+
+
+@dataclass(frozen=True)
+class IssueOrder:
+    """Whether instructions wait for the ones before them.
+
+    Args:
+        in_order: No instruction issues before an older one.
+        completes_in_order: As in `SchedulerPolicy`; False where it is not known.
+        stages: {scheme: cycles from its issue until it needs its sources}, of a core that issues in order;
+            0 for others. Latencies do not include them. Only results of schemes with a stage are forwarded
+            to stages: what others wait for has to be there when they issue.
+    """
+
+    in_order: bool
+    completes_in_order: bool = False
+    stages: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def policy(self) -> SchedulerPolicy:
+        """That of a core that issues in order."""
+        return SchedulerPolicy(Binding.IN_ORDER, completes_in_order=self.completes_in_order)
+
+    def stage(self, scheme: str | None) -> int:
+        return self.stages.get(scheme or "", 0)
+
+    def apart(self, producer: str | None, consumer: str | None, cycles: int) -> int:
+        """Cycles between the issues of two schemes, with so many of latency between them; at least 1."""
+        stage = self.stage(producer)
+        return max(cycles + stage - min(stage, 1) * self.stage(consumer), 1)

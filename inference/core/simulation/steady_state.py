@@ -138,6 +138,7 @@ def _kernel_policy(program: SimulatedProgram, policy: SchedulerPolicy) -> Kernel
         policy.speculative_select,
         _column(shared.ports for shared in policy.shared_buses),
         _column(shared.buses for shared in policy.shared_buses),
+        policy.completes_in_order,
     )
 
 

@@ -84,9 +84,12 @@ class ShippedModel:
         return OpcodeClass(writes, tuple(name for name in used if name in self.reads), number)
 
 
-def shipped_model(records: Iterable[tuple[str, Json]], cpu: str) -> ShippedModel:
-    """The scheduling model of this name, with the costs of aliases in the place of what they replace."""
-    collector = _RecordCollector()
+def shipped_model(records: Iterable[tuple[str, Json]], cpu: str, target: str) -> ShippedModel:
+    """The scheduling model of a processor, with the costs of aliases in the place of what they replace.
+
+    `target`: LLVM's name of the instruction set, which is the namespace of its opcodes.
+    """
+    collector = _RecordCollector(target)
     for name, record in records:
         collector.add(name, record)
     model = collector.models.get(cpu)
@@ -98,8 +101,9 @@ def shipped_model(records: Iterable[tuple[str, Json]], cpu: str) -> ShippedModel
 class _RecordCollector:
     """Collects the records that are used, by model."""
 
-    def __init__(self) -> None:
+    def __init__(self, target: str) -> None:
         self.models: dict[str, str] = {}
+        self._target = target
         self._opcodes: dict[str, tuple[str, ...]] = {}
         self._reads: set[str] = set()
         self._overrides: dict[str, list[Override]] = {}
@@ -112,7 +116,7 @@ class _RecordCollector:
     def add(self, name: str, record: Json) -> None:
         kinds = set(record["!superclasses"])
         if "Instruction" in kinds:
-            if record.get("Namespace") == "X86":
+            if record.get("Namespace") == self._target:
                 self._opcodes[name] = _names(record.get("SchedRW") or ())
         elif "Processor" in kinds or "ProcessorModel" in kinds:
             self.models[record["Name"]] = _name(record["SchedModel"])

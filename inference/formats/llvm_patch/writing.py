@@ -197,7 +197,7 @@ def _limited_resources(
     return tuple(limited)
 
 
-_TESTS = "test/tools/llvm-mca/X86"
+_TESTS = "test/tools/llvm-mca"
 
 
 def write_llvm_patch(core: ExportedCore, opcodes: Opcodes, folder: Path) -> str:
@@ -215,12 +215,12 @@ def write_llvm_patch(core: ExportedCore, opcodes: Opcodes, folder: Path) -> str:
     tools = target_of(core.mapping.isa).tools
     if tools is None or not tools.models or not cpu:
         raise ExchangeError(
-            f"LLVM has no scheduling model for the core of {core.mapping.name!r}: a patch needs an x86-64 "
-            "core that LLVM's -mcpu has a name for"
+            f"LLVM has no scheduling model for the core of {core.mapping.name!r}: a patch needs a core that "
+            "LLVM's -mcpu has a name for, and an instruction set whose models can be read"
         )
     try:
-        sources = sources_in(folder)
-        model = shipped_model(records_of(sources), cpu)
+        sources = sources_in(folder, tools.models)
+        model = shipped_model(records_of(sources), cpu, tools.models)
     except TableGeneratorError as error:
         raise ExchangeError(str(error)) from error
     return patch_of(core, opcodes, model, sources)
@@ -239,7 +239,7 @@ def patch_of(core: ExportedCore, opcodes: Opcodes, model: ShippedModel, sources:
     if text == file.text:
         return "".join([*head, "nothing differs beyond the noise: there is no patch\n"])
     diff = _diff(file.path, file.text, text)
-    test = _diff(f"{_TESTS}/pmweb-{core.mapping.tools.llvm}.s", "", patch.test())
+    test = _diff(f"{_TESTS}/{sources.name}/pmweb-{core.mapping.tools.llvm}.s", "", patch.test())
     return "".join([*head, "\n", *diff, *test])
 
 
@@ -291,20 +291,22 @@ class _Patch:
     def test(self) -> str:
         """A FileCheck test for llvm-mca with every changed opcode and its new costs."""
         cpu = self._core.mapping.tools.llvm
-        run = f"llvm-mca -mtriple=x86_64-unknown-unknown -mcpu={cpu} -instruction-tables < %s | FileCheck %s"
+        tools = llvm_side(self._core.mapping.isa)
+        triple = f"{tools.triple}-unknown-unknown"
+        run = f"llvm-mca -mtriple={triple} -mcpu={cpu} -instruction-tables < %s | FileCheck %s"
         lines = [f"# RUN: {run}", ""]
         checks: list[str] = []
-        tools = llvm_side(self._core.mapping.isa)
         changes = self._changed()
         codes = tools.instances(change.scheme.text for change in changes)
         for change in changes:
-            code, named = codes.get(change.scheme.text), tools.gnu_scheme(change.scheme.text)
-            if code is None or named is None:
+            code, written = codes.get(change.scheme.text), tools.gnu_scheme(change.scheme.text)
+            if code is None:
                 continue
+            mnemonic = change.scheme.mnemonic if written is None else written.mnemonic
             lines += tools.gnu_lines(code)
             new = change.measured
             follows = "-NEXT" if checks else ""
-            checks.append(f"# CHECK{follows}: {{{{^ *}}}}{new.uops} {new.latency} {{{{.*}}}}{named.mnemonic}")
+            checks.append(f"# CHECK{follows}: {{{{^ *}}}}{new.uops} {new.latency} {{{{.*}}}}{mnemonic}")
         return "\n".join([*lines, "", *checks]) + "\n"
 
     def _changed(self) -> list[OpcodeChange]:

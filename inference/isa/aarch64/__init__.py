@@ -19,6 +19,9 @@ from inference.isa.document import InstructionSet, read_instruction_set
 from inference.isa.scheme import Scheme
 
 NAME = "AArch64"
+STACK_POINTER = 31
+"""Its number among the general-purpose registers."""
+
 DIVISIONS = frozenset(
     (
         *(

@@ -1,169 +1,56 @@
-"""Chooses registers and memory for AArch64 such that no instance waits for another (Algorithm 3.1).
+"""Registers and memory of AArch64 loop bodies; see `inference.isa.words.allocation`.
 
-As on x86-64 (`isa/x86/allocation.py`), registers are partitioned into read-only ones, write-only ones, and
-both; an operand gets the least recently used register that fits. It is simpler here: no operand has a fixed
-register, and there are enough registers to partition them by number.
-
-- Read-only registers begin at x0 and v0: as many as any single scheme reads. Operands limited to v0 to v15
-  are read-only, and so are lists of registers for `tbl`.
-- Registers for both come next, and write-only ones last. If no operand is both, all others are write-only.
-- Base registers of addresses are separate, some for loads, some for stores. A pre- or post-indexed access
-  moves its base by 0 bytes, which costs as much as any other move but keeps the address. Other accesses do
-  not wait for that: they have bases of their own.
-
-Read operands lie on cache lines that nothing writes, and consecutive stores go to different lines, all within
-one window of 4 KiB, so that no load seems to alias a store.
+Operands limited to v0 to v15 are read-only, and so are lists of registers for `tbl`. A pre- or post-indexed
+access moves its base by 0 bytes, which costs as much as any other move but keeps the address. Other accesses
+do not wait for that: they have bases of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Sequence
 
-from inference.isa.machine_bodies import evenly_mixed
+from inference.isa.words.allocation import (
+    LINE,
+    LOAD_BASE,
+    READ_SLOT,
+    STORE_BASE,
+    Allocator,
+    Demands,
+    addresses_of_bases,
+    partition,
+    partition_bases,
+)
 
-Bank = Literal["general", "vector", "load base", "store base"]
-Role = Literal["R", "W", "RW"]
-
-LINE = 64  # bytes of a cache line
-WRITE_REGISTERS = 4
-"""Write-only registers, where others are needed as well; twice the longest list of registers, if that is
-more."""
-
-_FIXED_BASES = 2  # bases that nothing moves, where others are moved
+__all__ = [
+    "ADDRESSES",
+    "COUNTER",
+    "GENERAL_NUMBERS",
+    "LINE",
+    "MEMORY",
+    "READ_SLOT",
+    "VALUES",
+    "AArch64Allocator",
+]
 
 MEMORY, COUNTER = 27, 28
-_GENERAL = tuple(range(18))  # x18 is the platform's
-_LOAD_BASES = (19, 20, 21, 22, 29)  # registers that address what is read
-_STORE_BASES = (23, 24, 25, 26, 30)  # registers that address what is written
-_BASES: dict[Bank, tuple[int, ...]] = {"load base": _LOAD_BASES, "store base": _STORE_BASES}
+GENERAL_NUMBERS = tuple(range(18))  # x18 is the platform's
+_BASES = {LOAD_BASE: (19, 20, 21, 22, 29), STORE_BASE: (23, 24, 25, 26, 30)}
 
-READ_SLOT = LINE
-_NEAR_SLOTS = tuple(range(-4 * LINE, 0, LINE))  # what the shortest displacements reach
-_FAR_SLOTS = tuple(range(2 * LINE, 16 * LINE, LINE))
-_LOAD_AREA = 16 * LINE  # offset in the memory of a loop, in bytes
-_STORE_AREA = -32 * LINE  # the same, where no load reads
-
-VALUES = {f"x{number}": (16, 32, 48)[number % 3] for number in _GENERAL}
+VALUES = {f"x{number}": (16, 32, 48)[number % 3] for number in GENERAL_NUMBERS}
 """As an index, scaled or not, each value keeps an access within a line and within its area."""
 
-ADDRESSES = {
-    **{f"x{number}": _LOAD_AREA for number in _LOAD_BASES},
-    **{f"x{number}": _STORE_AREA + LINE * k for k, number in enumerate(_STORE_BASES)},
-}
+ADDRESSES = addresses_of_bases(_BASES)
 """Offsets of the base registers from the middle of the memory region."""
 
 
-class AArch64AllocationError(ValueError):
-    """There are not enough registers that fit."""
+class AArch64Allocator(Allocator):
+    """Chooses from 18 general-purpose registers and all vector registers."""
 
-
-@dataclass(frozen=True, slots=True)
-class AArch64Choice:
-    """An operand, or a part of an address, whose register can be chosen.
-
-    `span`: number of consecutive registers. `below`: upper limit of the number, exclusive.
-    """
-
-    bank: Bank
-    role: Role
-    span: int = 1
-    below: int = 32
-
-
-@dataclass(frozen=True, slots=True)
-class AArch64Demands:
-    """All choices of a scheme in order, and its access to memory at a fixed base.
-
-    `near`: the displacement is short. `memory`: "" without, or with a base of its own.
-    """
-
-    choices: tuple[AArch64Choice, ...]
-    memory: Literal["", "R", "W"] = ""
-    near: bool = False
-
-
-class AArch64Allocator:
-    """Chooses registers and addresses for operands, scheme by scheme, so that no copy waits for another."""
-
-    def __init__(self, copy: Sequence[AArch64Demands]) -> None:
-        """`copy`: the schemes of one copy, which is repeated. Raises `AArch64AllocationError`."""
-        self._sets: dict[tuple[Bank, Role], tuple[int, ...]] = {
-            **_partition("general", _GENERAL, copy),
-            **_partition("vector", tuple(range(32)), copy),
+    def __init__(self, copy: Sequence[Demands]) -> None:
+        """`copy`: the schemes of one copy, which is repeated. Raises `AllocationError`."""
+        registers = {
+            **partition("general", GENERAL_NUMBERS, copy),
+            **partition("vector", tuple(range(32)), copy),
+            **partition_bases(_BASES, copy),
         }
-        for bank, bases in _BASES.items():
-            roles = {operand.role for scheme in copy for operand in scheme.choices if operand.bank == bank}
-            split = _FIXED_BASES if len(roles) > 1 else 0
-            self._sets[bank, "R"], self._sets[bank, "RW"] = bases[:split] or bases, bases[split:]
-        choices = {choice for scheme in copy for choice in scheme.choices}
-        self._candidates = {choice: self._fitting(choice) for choice in choices}
-        self._last_uses = [0] * 32, [0] * 32  # of general-purpose registers, and of vectors
-        self._last_slots: dict[int, int] = {}
-        self._time = 0
-
-    def families(self, bank: Bank, role: Role) -> tuple[int, ...]:
-        return self._sets.get((bank, role), ())
-
-    def registers(self, scheme: AArch64Demands) -> list[int]:
-        """A register for each choice of the scheme, in order; of a list the first one."""
-        return [self._choose(choice) for choice in scheme.choices]
-
-    def slot(self, scheme: AArch64Demands) -> int:
-        """An offset for a memory operand, from the middle of the region."""
-        if scheme.memory == "R":
-            return READ_SLOT
-        self._time += 1
-        slots = _NEAR_SLOTS if scheme.near else _FAR_SLOTS
-        offset = min(slots, key=lambda slot: self._last_slots.get(slot, 0))
-        self._last_slots[offset] = self._time
-        return offset
-
-    def _choose(self, choice: AArch64Choice) -> int:
-        last_uses = self._last_uses[choice.bank == "vector"]
-        firsts = self._candidates[choice]
-        if choice.span == 1:
-            chosen = min(firsts, key=last_uses.__getitem__)
-        else:
-            chosen = min(firsts, key=lambda first: max(last_uses[first : first + choice.span]))
-        self._time += 1
-        last_uses[chosen : chosen + choice.span] = [self._time] * choice.span
-        return chosen
-
-    def _fitting(self, choice: AArch64Choice) -> tuple[int, ...]:
-        families = self.families(choice.bank, choice.role)
-        firsts = tuple(
-            first
-            for first in families
-            if all(first + k in families and first + k < choice.below for k in range(choice.span))
-        )
-        if not firsts:
-            raise AArch64AllocationError("the registers do not suffice")
-        return firsts
-
-
-def _partition(
-    bank: Bank, families: Sequence[int], copy: Iterable[AArch64Demands]
-) -> dict[tuple[Bank, Role], tuple[int, ...]]:
-    """The read-only, read-write and write-only registers of a bank."""
-    by_scheme = [[choice for choice in scheme.choices if choice.bank == bank] for scheme in copy]
-    read, written = (
-        max((sum(part.span for part in scheme if part.role == role) for scheme in by_scheme), default=0)
-        for role in ("R", "W")
-    )
-    spans = [operand.span for scheme in by_scheme for operand in scheme if operand.role == "W"]
-    chained = [tuple(scheme) for scheme in by_scheme for operand in scheme if operand.role == "RW"]
-    unread = families[read:]
-    if not chained:
-        return {(bank, "R"): tuple(families[:read]), (bank, "W"): tuple(unread), (bank, "RW"): ()}
-    reserved = max(WRITE_REGISTERS, written, 2 * max(spans)) if spans else 0
-    both = unread[: len(unread) - reserved]
-    fewest = max(sum(operand.role == "RW" for operand in scheme) for scheme in by_scheme)
-    operands = len(chained) if len(set(chained)) > 1 else 1
-    size = evenly_mixed(fewest, len(both), operands)
-    return {
-        (bank, "R"): tuple(families[:read]),
-        (bank, "RW"): tuple(both[:size]),
-        (bank, "W"): tuple(unread[len(unread) - reserved :]),
-    }
+        super().__init__(copy, registers)

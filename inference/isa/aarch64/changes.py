@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from inference.isa.aarch64 import STACK_POINTER
 from inference.isa.aarch64.decoding import WORD_BYTES, decoded, table
-from inference.isa.aarch64.sampling.slots import BASES, PLAIN_BASES
+from inference.isa.aarch64.sampling import LAYOUT
 from inference.isa.block_changes import (
     BlockChange,
     Carrier,
@@ -18,9 +19,9 @@ from inference.isa.code.block import BlockError
 from inference.isa.dependences import InstructionAccesses, MemoryPlace
 from inference.isa.words.accesses import (
     GENERAL,
-    STACK_POINTER,
     VECTOR,
     ZERO,
+    ZERO_NUMBER,
     DecodedInstruction,
     OperandValue,
     RegisterPart,
@@ -31,7 +32,7 @@ from inference.isa.words.accesses import (
 __all__ = ["changed_block"]
 
 _FLAGS = frozenset(f"flag {name}" for name in "nzcv")
-_POINTERS = (*BASES, 27, *PLAIN_BASES, *range(18))
+_POINTERS = (*LAYOUT.bases, 27, *LAYOUT.plain_bases, *range(18))
 """Registers with addresses in order of preference: sampled blocks address memory through the first ones."""
 
 _VECTORS = range(32)
@@ -166,7 +167,7 @@ class AArch64ChangedBlock(CuttableBlock):
                     return None
                 operands[place] = value._replace(number=free)
             elif isinstance(value, RegisterPart):
-                operands[place] = value._replace(bank=ZERO, number=STACK_POINTER)
+                operands[place] = value._replace(bank=ZERO, number=ZERO_NUMBER)
         return table().by_text[step.form.text].word(operands)
 
     def _free_vectors(self, span: int) -> int | None:

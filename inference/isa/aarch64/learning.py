@@ -8,18 +8,17 @@ has all. `lsl 3` is 1 to 4 where a scheme with `lsl 12` exists: cores shift by s
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 
-from inference.isa import llvm_mc
-from inference.isa.aarch64 import DOCUMENT, instruction_set
+from inference.isa.aarch64 import DOCUMENT, STACK_POINTER, instruction_set
 from inference.isa.aarch64.assembling import TRIPLE
 from inference.isa.aarch64.decoding import A64_CODECS, CONDITIONS, byte_mask, floating, mask
 from inference.isa.aarch64.spelling import is_wide
 from inference.isa.document import OperandForm
-from inference.isa.encodings import STACK_REGISTER, ZERO_REGISTER, LearntDocument, with_encodings
+from inference.isa.encodings import ZERO_REGISTER, LearntDocument
 from inference.isa.scheme import Scheme
-from inference.isa.words.learning import Slot, Template, learn
+from inference.isa.words import learning
+from inference.isa.words.learning import Slot, Template
 
 BIT_FIELDS = {
     **dict.fromkeys(("bfxil", "sbfx", "ubfx"), "extraction"),
@@ -124,7 +123,7 @@ def _numbers(form: OperandForm, number: int) -> tuple[dict[Hashable, str], list[
         register % 31: text(register % 31) for register in range(first, first + 31)
     }
     letter = form.assembly[0]
-    samples |= {ZERO_REGISTER: f"{letter}zr", STACK_REGISTER: "sp" if letter == "x" else "wsp"}
+    samples |= {ZERO_REGISTER: f"{letter}zr", STACK_POINTER: "sp" if letter == "x" else "wsp"}
     return samples, ["zero 5", "pointer 5"]
 
 
@@ -281,21 +280,8 @@ def learn_document() -> LearntDocument:
     """The document with the encodings that llvm-mc uses. Raises `AssemblerError`."""
     instructions = instruction_set()
     forms = [*instructions.schemes, *(further.form for further in instructions.further)]
-    learnt = learn(templates(forms, instructions.forms), _assemble, A64_CODECS)
-    # What controls the flow is not seen in an encoding: that is the document's.
-    flows = {text: encoding.flow for text, encoding in instructions.encodings.items()}
-    encodings = {
-        text: encoding._replace(flow=flows.get(text, "next")) for text, encoding in learnt.encodings.items()
-    }
-    changes = [text for text in encodings if encodings[text] != instructions.encodings.get(text)]
-    content = with_encodings(DOCUMENT.read_bytes(), encodings)
-    return LearntDocument(content, len(encodings), learnt.checked, tuple(changes), learnt.failures)
+    return learning.learn_document(DOCUMENT, templates(forms, instructions.forms), _assemble, A64_CODECS)
 
 
 def _assemble(lines: Sequence[str]) -> list[int | None]:
-    """The word of each line, None for a refused one, in two calls of llvm-mc."""
-    refused = llvm_mc.assemble(lines, TRIPLE, _CPU, _FEATURES).refused
-    accepted = [line for number, line in enumerate(lines) if number not in refused]
-    code = llvm_mc.assemble(accepted, TRIPLE, _CPU, _FEATURES).code
-    words = iter(struct.unpack(f"<{len(accepted)}I", code))
-    return [None if number in refused else next(words) for number in range(len(lines))]
+    return learning.assembled_words(lines, TRIPLE, _CPU, _FEATURES)

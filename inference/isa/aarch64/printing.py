@@ -7,10 +7,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Literal
 
+from inference.isa.aarch64 import STACK_POINTER
 from inference.isa.aarch64.decoding import CONDITIONS
 from inference.isa.aarch64.spelling import BARRIERS, PREFETCHES, spelled, system_register_name
 from inference.isa.words.accesses import (
-    STACK_POINTER,
     VECTOR,
     ZERO,
     DecodedInstruction,

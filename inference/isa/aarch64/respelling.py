@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from inference.isa.aarch64.spelling import is_wide
 from inference.isa.aarch64.written import Written, WrittenAddress, WrittenShift, WrittenVector
-from inference.isa.words.accesses import GENERAL, STACK_POINTER, VECTOR, ZERO, RegisterPart
+from inference.isa.words.accesses import GENERAL, VECTOR, ZERO, ZERO_NUMBER, RegisterPart
 
 
 class Rewritten(NamedTuple):
@@ -57,7 +57,7 @@ _PAGE = 1 << 12
 
 
 def _zero(like: Written) -> RegisterPart:
-    return RegisterPart(ZERO, STACK_POINTER, like.bits if isinstance(like, RegisterPart) else 64)
+    return RegisterPart(ZERO, ZERO_NUMBER, like.bits if isinstance(like, RegisterPart) else 64)
 
 
 def _arithmetic(mnemonic: str, operands: Sequence[Written]) -> Iterator[Rewritten]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from inference.isa.aarch64 import STACK_POINTER
 from inference.isa.scheme import Scheme
 from inference.isa.words.accesses import (
     GENERAL,
-    STACK_POINTER,
     ZERO,
+    ZERO_NUMBER,
     NamedImmediate,
     OperandValue,
     RegisterPart,
@@ -177,7 +178,7 @@ def _constant_move(form: Scheme, names: list[str], operands: Sequence[OperandVal
     return (
         "orr",
         [names[0], names[0], names[1]],
-        [operands[0], RegisterPart(ZERO, STACK_POINTER, width), value],
+        [operands[0], RegisterPart(ZERO, ZERO_NUMBER, width), value],
     )
 
 

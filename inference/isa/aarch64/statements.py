@@ -21,6 +21,7 @@ from inference.isa.aarch64.written import (
     written_operands,
 )
 from inference.isa.code.block import BlockError
+from inference.isa.code.control_flow import Flow
 from inference.isa.document import OperandForm
 from inference.isa.scheme import Operand
 from inference.isa.words.accesses import (
@@ -65,6 +66,15 @@ class ReadInstruction(NamedTuple):
         """The machine code; `distance`: of the jump to its target, in bytes. None where it is too far."""
         operands = self.operands if distance is None else (*self.operands[:-1], distance)
         return self.form.word(operands)
+
+    @property
+    def flow(self) -> Flow:
+        return self.form.encoding.flow
+
+    def code(self, distance: int | None = None) -> bytes | None:
+        """The same as bytes."""
+        word = self.word(distance)
+        return None if word is None else word.to_bytes(4, "little")
 
 
 class _NoMatchError(Exception):

@@ -26,23 +26,26 @@ from inference.isa.target import IsaTarget
 
 
 class Aarch64Target(IsaTarget):
+    plain_load = "ldr GPR[64]:W, MEM[64]:R"
+    plain_store = "str GPR[64]:R, MEM[64]:W"
+
     @cached_property
     def blocks(self) -> BlockReader:
-        from inference.isa.aarch64 import block_reader  # each facet when it is used
+        from inference.isa.aarch64.block_reader import READER  # each facet when it is used
 
-        return block_reader
+        return READER
 
     @cached_property
     def accesses(self) -> AccessReader:
-        from inference.isa.aarch64 import accesses  # each facet when it is used
+        from inference.isa.aarch64.accesses import ACCESSES  # each facet when it is used
 
-        return accesses
+        return ACCESSES
 
     @cached_property
     def frames(self) -> BlockFramer:
         from inference.isa.aarch64 import block_frame  # each facet when it is used
 
-        return block_frame
+        return block_frame.FRAMER
 
     @cached_property
     def front_end(self) -> FrontEndMaker:
@@ -60,7 +63,7 @@ class Aarch64Target(IsaTarget):
     def bodies(self) -> BodyMaker:
         from inference.isa.aarch64 import assembling  # each facet when it is used
 
-        return assembling
+        return assembling.BODIES
 
     @cached_property
     def tools(self) -> LlvmSide:
@@ -76,9 +79,9 @@ class Aarch64Target(IsaTarget):
 
     @cached_property
     def operands(self) -> OperandChooser[Any]:
-        from inference.isa.aarch64 import sampling  # each facet when it is used
+        from inference.isa.aarch64.sampling import SAMPLING  # each facet when it is used
 
-        return sampling
+        return SAMPLING
 
     @cached_property
     def schemes(self) -> SchemeCatalogue:

@@ -23,6 +23,7 @@ __all__ = [
     "gnu_lines",
     "gnu_scheme",
     "instances",
+    "marker",
     "models",
     "osaca",
     "prefixes",
@@ -42,6 +43,7 @@ every_feature = "+all,+v8.6a,+crypto,+crc,+fullfp16,+fp16fml"
 simulated = ("neoverse-n1", "cortex-a57", "apple-m1")
 probe = "add x0, x1, x2"  # the model of oryon-1 lacks `nop`
 comment = "//"
+marker = (bytes.fromhex("405c38d5"), "S3_0_C5_C12_2")
 prefixes: frozenset[str] = frozenset()
 
 _SEPARATOR, _NUMBER_PLACE = 0xD4400000, 5  # `hlt #0`

@@ -6,9 +6,10 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from inference.isa.aarch64 import STACK_POINTER
 from inference.isa.aarch64.decoding import CONDITIONS
 from inference.isa.code.block import BlockError
-from inference.isa.words.accesses import GENERAL, STACK_POINTER, VECTOR, ZERO, RegisterPart
+from inference.isa.words.accesses import GENERAL, VECTOR, ZERO, RegisterPart
 
 _SHIFT = re.compile(r"(lsl|lsr|asr|ror|msl|[su]xt[bhwx])(?:\s*+#?\s*+(0x[0-9a-f]+|\d+))?")
 _GENERAL = re.compile(r"([xw])([12]?\d|30)")

@@ -55,8 +55,15 @@ _TEXT_SECTION = 1  # its number
 _GLOBAL_FUNCTION = 0x12  # binding and type of an ELF symbol
 
 
-def object_file_of(code: bytes, name: str, machine: int) -> bytes:
-    """The code in section .text, as a global function of this name; `machine`: ELF's number of it."""
+def object_file_of(code: bytes, name: str, machine: int, flags: int = 0) -> bytes:
+    """A relocatable ELF file with code in section .text, as a global function.
+
+    Args:
+        code: Machine code.
+        name: Of the function.
+        machine: ELF's number of the architecture (`e_machine`).
+        flags: What ELF files of the architecture say of their code (`e_flags`).
+    """
     names = b"\0.text\0.symtab\0.strtab\0.shstrtab\0"
     symbol_names = b"\0" + name.encode() + b"\0"
     symbols = struct.pack("<IBBHQQ", 0, 0, 0, 0, 0, 0)
@@ -71,7 +78,7 @@ def object_file_of(code: bytes, name: str, machine: int) -> bytes:
     header = struct.pack(
         "<16sHHIQQQIHHHHHH",
         b"\x7fELF\x02\x01\x01" + bytes(9),
-        *(1, machine, 1, 0, 0, len(body), 0, _HEADER_BYTES, 0, 0, _SECTION_BYTES, 5, 4),
+        *(1, machine, 1, 0, 0, len(body), flags, _HEADER_BYTES, 0, 0, _SECTION_BYTES, 5, 4),
     )
     sections = [
         (0, 0, 0, 0, 0, 0, 0, 0, 0, 0),

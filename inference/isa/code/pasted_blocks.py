@@ -89,9 +89,16 @@ def refuse_dropped(dropped: Sequence[DroppedLine]) -> None:
 def blocks_of_text(
     text: str, most: int, reader: CodeReader, is_foreign: Callable[[str], bool]
 ) -> BlocksOfText:
-    """The blocks of a text, at most `most`; see `inference.isa.blocks.read`.
+    """The blocks of a text; see `inference.isa.blocks.read`.
 
-    `is_foreign`: whether a line is code of another instruction set.
+    Args:
+        text: Assembly, a listing, a dump, an array, or hexadecimal digits.
+        most: Largest number of blocks.
+        reader: Decodes and assembles code of the instruction set.
+        is_foreign: Whether a line is code of another instruction set.
+
+    Raises:
+        BlockError: No block, too many, or a line that cannot be read, whose number the error has.
     """
     lines = lines_of(text)
     lines = digits_of_dump(lines) or lines

@@ -35,7 +35,7 @@ _LONE_ADDRESS = re.compile(r"(?:0x)?(?=[a-f]*\d)[0-9a-f]{4,16}:", re.IGNORECASE)
 _EXAMINED = re.compile(r"\d+: x/\d*i \$?\w+")
 """`1: x/i $pc`, the title of what gdb displays."""
 
-_BYTES = re.compile(r"(?:\b[0-9a-f]{2} ){2}", re.IGNORECASE)
+_BYTES = re.compile(r"(?:\b[0-9a-f]{2} ){2}|\A[0-9a-f]{2} [0-9a-f]{2}\Z", re.IGNORECASE)
 _PLACE = re.compile(r"[0-9a-fx\W]+", re.IGNORECASE)
 """An address, a share or bytes before an instruction."""
 

@@ -6,11 +6,12 @@ A folder is imported when its instruction set is first used, and a facet likewis
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 
 from inference.isa.chains import ChainLink, Latency
 from inference.isa.target import IsaTarget
 
-X86, AARCH64 = "x86-64", "AArch64"
+X86, AARCH64, RISCV = "x86-64", "AArch64", "RISC-V"
 DEFAULT = X86
 """The instruction set of machine code and texts that name none."""
 
@@ -27,7 +28,13 @@ def _aarch64() -> IsaTarget:
     return TARGET
 
 
-FOLDERS: dict[str, Callable[[], IsaTarget]] = {X86: _x86, AARCH64: _aarch64}
+def _riscv64() -> IsaTarget:
+    from inference.isa.riscv64.target import TARGET  # imported when it is used
+
+    return TARGET
+
+
+FOLDERS: dict[str, Callable[[], IsaTarget]] = {X86: _x86, AARCH64: _aarch64, RISCV: _riscv64}
 
 
 def target_of(name: str) -> IsaTarget:
@@ -61,6 +68,17 @@ def sampling_groups() -> tuple[str, ...]:
 def preferred_schemes() -> tuple[str, ...]:
     """The schemes that best represent others with the same ports, of all instruction sets; the best first."""
     return tuple(text for target in targets() for text in target.schemes.preferred)
+
+
+@cache
+def plain_loads() -> tuple[str, ...]:
+    """The schemes that stand for every load, of all instruction sets."""
+    return tuple(filter(None, (target.plain_load for target in targets())))
+
+
+def plain_stores() -> tuple[str, ...]:
+    """The schemes that stand for every store, of all instruction sets."""
+    return tuple(filter(None, (target.plain_store for target in targets())))
 
 
 def targets() -> list[IsaTarget]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from inference.isa.code.block import BlockError
-from inference.isa.targets import DEFAULT
+from inference.isa.targets import DEFAULT, RISCV
 
 _MAX_LINES = 20_000  # that are looked at
 _MAX_LINE_LENGTH = 300  # characters that are looked at
@@ -43,11 +43,11 @@ def _set(name: str, *alternatives: str) -> _Set:
 
 _SETS = (
     _set(
-        "RISC-V",
+        RISCV,
         r"(?:c\.)?(?:add|sub|mul|div|rem|and|or|xor|sll|srl|sra|slt|l[bhwd]u?|s[bhwd]|li|lui|auipc|la|mv|neg"
         r"|not|seqz|snez|beq|bne|blt|bge|bgt|ble|beqz|bnez|bltz|bgez|jal?r?|fl[wdh]|fs[wdh]|f[a-z]+\.[\w.]+"
         r"|v\w+\.[\w.]+|vsetv?i?vli?|(?:lr|sc|amo\w+)\.[\w.]+|sh[123]add|andn|orn|xnor|clz|ctz|cpop|max|min"
-        r"|sext|zext|rev8|orc|ro[lr]|b(?:clr|ext|inv|set)|czero)"
+        r"|sext|zext|rev8|orc|ro[lr]|b(?:clr|ext|inv|set)|czero|clmul[hr]?|th\.\w+|aes64\w+|sha(?:256|512)\w+)"
         rf"[iuwhs]{{0,3}}(?:\.(?:[bhw]|uw|eqz|nez))?\s+(?=.*\b{_X}\b)[\w\s,.()%+<>-]+",
     ),
     _set(
@@ -112,34 +112,35 @@ _SETS = (
 """The instruction of one line, of each set."""
 
 _EXTENSIONS = {
-    "V": re.compile(r"v[a-z]\w*(?:\.\w.*|(?<=vset)\s.*|(?<=vsetvli)\s.*|(?<=vsetivli)\s.*|(?<=vsetvl)\s.*)"),
-    "Zba": re.compile(r"sh[123]add.*|slli\.uw.*|add\.uw.*"),
-    "Zbb": re.compile(r"(?:andn|orn|xnor|clz|ctz|cpop|max|min|sext|zext|rev8|orc|ro[lr])\b.*"),
-    "Zbs": re.compile(r"b(?:clr|ext|inv|set)i?\s.*"),
-    "Zicond": re.compile(r"czero.*"),
-    "Zfh": re.compile(r"f(?:lh|sh|\w+\.h)\b.*"),
-    "A": re.compile(r"(?:lr|sc|amo\w+)\..*"),
+    "Zbc": re.compile(r"clmul[hr]?\s.*"),
+    "Zbkb": re.compile(r"(?:brev8|pack[hw]?|(?:un)?zip)\s.*"),
+    "Zk": re.compile(r"(?:aes64|sha256|sha512|sm3p|sm4|xperm)\w*\s.*"),
+    "Zfa": re.compile(r"(?:fli|fround|froundnx|fm(?:in|ax)m|fl[et]q|fcvtmod)\.\w.*"),
+    "Zacas": re.compile(r"amocas\..*"),
+    "Zabha": re.compile(r"amo\w+\.[bh]\b.*"),
+    "Zvk": re.compile(r"v(?:aes|sha2|sm[34]|gmul|ghsh|clmul|andn|brev|rev8|ro[lr]|wsll|c[lt]z|cpop)\w*\..*"),
+    "XThead": re.compile(r"th\.\w+\s.*"),
 }
-"""{extension of RISC-V: its instructions}."""
+"""{extension of RISC-V that is not supported: its instructions}."""
 
 
 def other_set_of(text: str) -> str:
-    """The instruction set of a text that is not of x86-64, with the extensions that it uses; "" for none.
+    """The instruction set of a text that is not supported, or its extensions that are not; "" for none.
 
-    >>> other_set_of("vsetvli t0, a2, e32, m1, ta, ma\\nvle32.v v0, (a1)\\nadd a1, a1, t0")
-    'RISC-V with its extension V'
+    >>> other_set_of("clmul t0, a2, a3\\nadd a1, a1, t0")
+    'RISC-V with its extension Zbc'
     """
     lines = list(_code_lines(text))
     if any(map(_X86_REGISTER.search, lines)):
         return ""
+    used = [key for key, pattern in _EXTENSIONS.items() if any(map(pattern.fullmatch, lines))]
     counts = {kind.name: sum(bool(kind.instruction.fullmatch(line)) for line in lines) for kind in _SETS}
     name, count = max(counts.items(), key=lambda item: item[1])
     if not count or count < min(2, len(lines)) or 2 * count < len(lines):
         return ""
-    used = [key for key, pattern in _EXTENSIONS.items() if any(map(pattern.fullmatch, lines))]
-    if name != "RISC-V" or not used:
+    if name != RISCV:
         return name
-    return f"{name} with its extension{'s' if len(used) > 1 else ''} {', '.join(used)}"
+    return f"{name} with its extension{'s' if len(used) > 1 else ''} {', '.join(used)}" if used else ""
 
 
 def _code_lines(text: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ A location is `general 3`, `vector 5` or `flag n`. A register that is always 0 i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -15,18 +15,18 @@ from inference.isa.code.control_flow import Flow
 from inference.isa.dependences import CODE, InstructionAccesses, MemoryPlace, OperandAccess
 from inference.isa.scheme import TIMED_BY_VALUES, Operand, Scheme
 
-GENERAL, VECTOR, ZERO = "general", "vector", "zero"
-"""Banks of registers; `ZERO`: the register that is always 0."""
+GENERAL, VECTOR, FLOAT, ZERO = "general", "vector", "float", "zero"
+"""Banks of registers; `FLOAT`: floating-point registers that are no vectors; `ZERO`: what is always 0."""
 
-STACK_POINTER = 31
-"""Its number in the bank `GENERAL`."""
+ZERO_NUMBER = 31
+"""Number of the operand of the bank `ZERO`."""
 
 
 class RegisterPart(NamedTuple):
     """A register, or a part of one, as an operand.
 
     Attributes:
-        bank: `GENERAL`, `VECTOR`, or `ZERO` for what reads as 0 and keeps nothing.
+        bank: `GENERAL`, `VECTOR`, `FLOAT`, or `ZERO` for what reads as 0 and keeps nothing.
         number: Of the register, of several ones of the first; behind 31 follows 0.
         bits: All bits that the operand has: of the element, of all registers of a list.
         span: Number of registers.
@@ -45,8 +45,7 @@ class InMemory:
     """A memory operand, or an address that is only computed.
 
     Attributes:
-        base: Number of the general-purpose register, `STACK_POINTER` included; None: the instruction's own
-            address.
+        base: Number of the general-purpose register; None: the instruction's own address.
         index: Added to the base; behind a moving base it is what the base moves by.
         extend: How the index is extended: `lsl` (not at all), `uxtw`, `sxtw`, `sxtx`; "" without index.
         shift: Bits by which the index is shifted.
@@ -95,6 +94,7 @@ class DecodedInstruction(NamedTuple):
         distance: Bytes from the instruction to the target of a direct jump or call; None without.
         obstacle: Why it cannot be part of a measured block, "" where it can; the end of a sentence.
         reason: Why it has no scheme, "" where it has one; the end of a sentence.
+        size: Bytes of the machine code.
     """
 
     word: int
@@ -106,6 +106,11 @@ class DecodedInstruction(NamedTuple):
     distance: int | None
     obstacle: str
     reason: str
+    size: int = 4
+
+    @property
+    def code(self) -> bytes:
+        return self.word.to_bytes(self.size, "little")
 
 
 ADDRESS, INDEX, DATA, BASE, FLAGS = "address", "index", "data", "base", "flags"
@@ -153,8 +158,20 @@ def word_accesses(decoded: DecodedInstruction) -> InstructionAccesses:
         tuple(reads),
         tuple(writes),
         same_register=len(registers) > 1 and len({(part.bank, part.number) for part in registers}) == 1,
-        vector=any(location.startswith(VECTOR) for location in locations),
+        vector=any(location.startswith((VECTOR, FLOAT)) for location in locations),
         by_values=form.category in TIMED_BY_VALUES,
+        only_loads=_only_loads(reads, writes),
+    )
+
+
+def _only_loads(reads: Iterable[OperandAccess], writes: Iterable[OperandAccess]) -> bool:
+    """Whether a load uses nothing but its address: on machines of words, such ones compute nothing else."""
+    reads_memory = any(access.memory is not None for access in reads)
+    sources = (access.operand for access in reads if access.memory is None)
+    return (
+        reads_memory
+        and all(source.endswith((ADDRESS, INDEX)) for source in sources)
+        and all(access.memory is None for access in writes)
     )
 
 

@@ -8,15 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 
-from inference.isa.encodings import WORD_BITS, CodecMaker, Field, WordEncoding, codec_of
+from inference.isa import llvm_mc
+from inference.isa.document import read_instruction_set
+from inference.isa.encodings import (
+    WORD_BITS,
+    CodecMaker,
+    Field,
+    LearntDocument,
+    WordEncoding,
+    codec_of,
+    with_encodings,
+)
 
 Assemble = Callable[[Sequence[str]], Sequence[int | None]]
 """Lines to words, None for a refused line."""
 
 _CHECKS = 24  # combinations of operands by which an encoding is checked
-_ALL_BITS = (1 << WORD_BITS) - 1
 
 
 @dataclass(frozen=True)
@@ -38,10 +48,17 @@ class Slot:
 
 @dataclass(frozen=True)
 class Template:
-    """A form's text with slots: `line` is a format whose fields are the slots' numbers."""
+    """A form's text with slots.
+
+    Attributes:
+        line: A format whose fields are the slots' numbers.
+        slots: What varies.
+        bits: Of the machine code.
+    """
 
     line: str
     slots: Sequence[Slot]
+    bits: int = WORD_BITS
 
     def text(self, values: Sequence[Hashable]) -> str:
         samples = zip(self.slots, values, strict=True)
@@ -91,7 +108,8 @@ def learn(templates: Mapping[str, Template], assemble: Assemble, codecs: Mapping
             if bits & field.bits:
                 failures[name] = f"operand {field.place} has bits of another one"
             bits |= field.bits
-        encodings[name] = WordEncoding(base & ~bits & _ALL_BITS, ~bits & _ALL_BITS, tuple(fields))
+        mask = ~bits & (1 << template.bits) - 1
+        encodings[name] = WordEncoding(base & mask, mask, tuple(fields), bits=template.bits)
     encodings = {name: encoding for name, encoding in encodings.items() if name not in failures}
     checked = _check(templates, encodings, failures, assemble, codecs)
     return Learnt({name: encodings[name] for name in encodings if name not in failures}, failures, checked)
@@ -176,6 +194,51 @@ def _check(
         if assembled is not None and assembled != word:
             failures[name] = f"{text!r} is {assembled:08x} for the assembler, and {word:08x} by the encoding"
     return sum(word is not None for word in words)
+
+
+def learn_document(
+    document: Path,
+    templates: Mapping[str, Template],
+    assemble: Assemble,
+    codecs: Mapping[str, CodecMaker],
+    further_fields: Callable[[str, Sequence[Field]], Sequence[Field]] = lambda _text, _fields: (),
+) -> LearntDocument:
+    """The document with the encodings that an assembler uses.
+
+    Args:
+        document: Has the forms; what controls the flow is not seen in an encoding, and stays as it is there.
+        templates: By the texts of the forms.
+        assemble: The assembler.
+        codecs: By name.
+        further_fields: Fields of a form's operands that its template does not have, from its text and fields.
+    """
+    known = read_instruction_set(document.read_bytes()).encodings
+    learnt = learn(templates, assemble, codecs)
+    encodings = {
+        text: encoding._replace(
+            flow=known[text].flow if text in known else "next",
+            fields=(*encoding.fields, *further_fields(text, encoding.fields)),
+        )
+        for text, encoding in learnt.encodings.items()
+    }
+    changes = [text for text in encodings if encodings[text] != known.get(text)]
+    content = with_encodings(document.read_bytes(), encodings)
+    return LearntDocument(content, len(encodings), learnt.checked, tuple(changes), learnt.failures)
+
+
+def assembled_words(
+    lines: Sequence[str], triple: str, cpu: str, features: str, size: int = 4
+) -> list[int | None]:
+    """The machine code of each line, of `size` bytes, in two calls of llvm-mc; None for a refused line.
+
+    Raises:
+        AssemblerError: llvm-mc is missing or fails.
+    """
+    refused = llvm_mc.assemble(lines, triple, cpu, features).refused
+    accepted = [line for number, line in enumerate(lines) if number not in refused]
+    code = llvm_mc.assemble(accepted, triple, cpu, features).code
+    words = iter(int.from_bytes(code[at : at + size], "little") for at in range(0, len(code), size))
+    return [None if number in refused else next(words) for number in range(len(lines))]
 
 
 def encoded(

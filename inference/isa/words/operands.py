@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from inference.isa.document import OperandForm
-from inference.isa.encodings import STACK_REGISTER, ZERO_REGISTER, Codec, Field
+from inference.isa.encodings import ZERO_REGISTER, Codec, Field
 from inference.isa.scheme import Operand, Scheme
 from inference.isa.words.accesses import (
+    FLOAT,
     GENERAL,
-    STACK_POINTER,
     VECTOR,
     ZERO,
+    ZERO_NUMBER,
     InMemory,
     NamedImmediate,
     OperandValue,
@@ -69,7 +70,7 @@ def operand_coders(
 
 def extractor(field: Field) -> Callable[[int], int]:
     """A function from a word to a field's bits."""
-    if len(field.pieces) > 1:
+    if len(field.pieces) != 1:
         return field.extracted
     ((low, width),) = field.pieces
     bits = (1 << width) - 1
@@ -80,7 +81,7 @@ def _coder(operand: Operand, form: OperandForm, fields: Fields) -> OperandCoder:
     if operand.kind == "memory":
         return _memory(form, fields)
     if operand.kind == "register":
-        return _register(form, fields)
+        return _register(form, fields) if fields else _fixed_register(form)
     if operand.kind == "address":
         return _address(fields[""], is_page=_PAGE in operand.name)
     named = _NAMED.fullmatch(operand.name)
@@ -152,23 +153,46 @@ def _address(field: tuple[Field, Codec], *, is_page: bool) -> OperandCoder:
 
 def _registers(form: OperandForm, codec: Codec) -> list[RegisterPart | None]:
     """The register of each number in a field."""
-    banks = {ZERO_REGISTER: ZERO, STACK_REGISTER: GENERAL}
-    values = [codec.decode(number) for number in range(1 << codec.bits)]
     return [
-        RegisterPart(form.bank, value, form.width, form.span)
+        None
+        if value is None
+        else RegisterPart(form.bank, value, form.width, form.span)
         if isinstance(value, int)
-        else RegisterPart(banks[value], STACK_POINTER, form.width)
-        for value in values
+        else RegisterPart(ZERO, ZERO_NUMBER, form.width)
+        for value in _decoded_fields(codec)
     ]
+
+
+def _decoded_fields(codec: Codec) -> list[Any]:
+    return [codec.decode(field) for field in range(1 << codec.bits)]
+
+
+def _lookup(
+    registers: Sequence[OperandValue], extract: Callable[[int], int]
+) -> Callable[[int], OperandValue]:
+    def decode(word: int) -> OperandValue:
+        if (register := registers[extract(word)]) is None:
+            raise NoOperandError
+        return register
+
+    return decode
 
 
 def _register_value(operand: OperandValue) -> Any:
     """A register's value for its codec."""
     if not isinstance(operand, RegisterPart):
         return None
-    if operand.bank == ZERO:
-        return ZERO_REGISTER
-    return STACK_REGISTER if operand.bank == GENERAL and operand.number == STACK_POINTER else operand.number
+    return ZERO_REGISTER if operand.bank == ZERO else operand.number
+
+
+def _fixed_register(form: OperandForm) -> OperandCoder:
+    """A register without a field, such as `v0`."""
+    (name,) = form.registers
+    part = RegisterPart(_BANKS[name[0]], int(name[1:]), form.width)
+    return OperandCoder(lambda _word: part, _nothing)
+
+
+_BANKS = {"x": GENERAL, "f": FLOAT, "v": VECTOR}
 
 
 def _register(form: OperandForm, fields: Fields) -> OperandCoder:
@@ -177,7 +201,8 @@ def _register(form: OperandForm, fields: Fields) -> OperandCoder:
     fixed = _ELEMENT.search(form.assembly)
     if fixed is None:
         return OperandCoder(
-            lambda word: registers[extract(word)], lambda operand: {"": _register_value(operand)}
+            _lookup(registers, extract) if None in registers else lambda word: registers[extract(word)],
+            lambda operand: {"": _register_value(operand)},
         )
     if "element" not in fields:
         parts = [part and part._replace(element=int(fixed[1])) for part in registers]
@@ -208,6 +233,7 @@ def _memory(form: OperandForm, fields: Fields) -> OperandCoder:
     fixed = _FIXED_MOVE.search(assembly)
     constant = int(fixed[1]) if fixed else 0
     base = extractor(fields["base"][0]) if "base" in fields else None
+    bases = _decoded_fields(fields["base"][1]) if "base" in fields else []
     offset = fields.get("offset")
     distance = extractor(offset[0]) if offset else None
     codec = offset[1] if offset else None
@@ -225,7 +251,9 @@ def _memory(form: OperandForm, fields: Fields) -> OperandCoder:
         if distance is not None and codec is not None:
             displacement = _value(codec, distance(word))
         register = indices[index_bits(word)] if index_bits is not None else None
-        return InMemory(base(word) if base else None, register, extend, shift, displacement, bits, moves)
+        return InMemory(
+            bases[base(word)] if base else None, register, extend, shift, displacement, bits, moves
+        )
 
     def encode(operand: OperandValue) -> Values:
         if not isinstance(operand, InMemory) or (operand.extend, operand.shift, operand.moves) != (
@@ -236,7 +264,6 @@ def _memory(form: OperandForm, fields: Fields) -> OperandCoder:
             raise NoOperandError
         if codec is None and operand.displacement != constant:
             raise NoOperandError
-        value = STACK_REGISTER if operand.base == STACK_POINTER else operand.base
-        return {"base": value, "offset": operand.displacement, "index": _register_value(operand.index)}
+        return {"base": operand.base, "offset": operand.displacement, "index": _register_value(operand.index)}
 
     return OperandCoder(decode, encode)

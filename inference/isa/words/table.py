@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 
 from inference.isa.document import InstructionSet
 from inference.isa.encodings import Codec, CodecMaker, Field, WordEncoding, codec_of
@@ -12,8 +13,8 @@ from inference.isa.scheme import Scheme
 from inference.isa.words.accesses import OperandValue
 from inference.isa.words.operands import NoOperandError, OperandCoder, extractor, operand_coders
 
-_UPPER, _LOWER = 0x7FF << 21, 0x3F << 10
-"""Bits of a word that choose among the forms: most encodings have their opcode there."""
+_OPCODES = (0x7FF << 21, 0x3F << 10)
+"""Bits of a word that choose among the forms of A64: most encodings have their opcode there."""
 
 _COUNTED = 13
 """Bits of the largest field whose values are counted: a logical constant."""
@@ -76,6 +77,7 @@ class WordForm:
         except NoOperandError:
             return None
         word = self.encoding.match
+        placed: list[tuple[Field, int]] = []
         for field, codec in self.fields:
             places = field.place.split(",")
             value = (
@@ -85,13 +87,29 @@ class WordForm:
             if bits is None:
                 return None
             word |= field.placed(bits)
+            placed.append((field, bits))
+        if self._shares_bits and any(field.extracted(word) != bits for field, bits in placed):
+            return None  # operands that must be equal are not
         return word
+
+    @cached_property
+    def _shares_bits(self) -> bool:
+        """Whether two operands are in the same bits, as in compressed instructions."""
+        bits = [field.bits for field, _ in self.fields]
+        return sum(bits) != reduce(or_, bits, 0)
 
 
 class WordTable:
     """The forms of an instruction set, the most special ones first."""
 
-    def __init__(self, instructions: InstructionSet, codecs: Mapping[str, CodecMaker]) -> None:
+    def __init__(
+        self,
+        instructions: InstructionSet,
+        codecs: Mapping[str, CodecMaker],
+        opcodes: tuple[int, int] = _OPCODES,
+    ) -> None:
+        """`opcodes`: bits of a word that choose among the forms, in two steps."""
+        self._upper, self._lower = opcodes
         entries = [(scheme, scheme.text) for scheme in instructions.schemes]
         entries += [(further.form, further.instance_of) for further in instructions.further]
         self.forms: list[WordForm] = []
@@ -110,7 +128,7 @@ class WordTable:
 
     def decode(self, word: int) -> tuple[WordForm, tuple[OperandValue, ...]] | None:
         """The most special form of a word, and its operands; None where it has no form."""
-        key = word & (_UPPER | _LOWER)
+        key = word & (self._upper | self._lower)
         forms = self._fine.get(key)
         if forms is None:
             forms = self._fine[key] = self._forms_of(word)
@@ -123,10 +141,10 @@ class WordTable:
 
     def _forms_of(self, word: int) -> tuple[WordForm, ...]:
         """The forms with the word's bits in both parts."""
-        upper = word & _UPPER
+        upper = word & self._upper
         if upper not in self._coarse:
-            self._coarse[upper] = _fitting(self.forms, word, _UPPER)
-        return _fitting(self._coarse[upper], word, _LOWER)
+            self._coarse[upper] = _fitting(self.forms, word, self._upper)
+        return _fitting(self._coarse[upper], word, self._lower)
 
 
 def _fitting(forms: Sequence[WordForm], word: int, bits: int) -> tuple[WordForm, ...]:

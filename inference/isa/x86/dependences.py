@@ -45,6 +45,9 @@ _MOVES = frozenset(
 )
 """Mnemonics, without the prefix of VEX, of instructions that change no bit of what they load."""
 
+_LOADS = ("mov", "vmov", "lddqu", "vlddqu", "pop ")
+"""Beginnings of the schemes whose result is ready with what they load."""
+
 _STACK = ("push", "pop", "call", "ret", "pushfq", "popfq")
 _STACK_POINTER = f"general {RSP}"
 _STACK_READ = OperandAccess(f"stack {ADDRESS}", _STACK_POINTER)
@@ -187,6 +190,7 @@ class _AccessReader:
             immediate=self._immediate(),
             by_values=self._scheme.category in TIMED_BY_VALUES,
             moves=MNEMONICS[self._instruction.mnemonic].removeprefix("v") in _MOVES,
+            only_loads=self._scheme.text.startswith(_LOADS),
         )
 
     def _immediate(self) -> int | None:

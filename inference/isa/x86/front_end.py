@@ -8,11 +8,20 @@ number.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-from iced_x86 import Decoder, Instruction, OpKind
+from iced_x86 import Decoder, OpKind
 
-from inference.isa.front_end import AddressUse, Aspect, FetchedInstruction, FrontEndCode, TimedCode
+from inference.isa.front_end import (
+    SHORT_LOOPS,
+    AddressUse,
+    Aspect,
+    FetchedInstruction,
+    FrontEndCode,
+    TimedCode,
+    order_codes,
+)
 from inference.isa.start_values import START
 from inference.isa.tables import table_of_module
 from inference.isa.x86.control_flow import step_of
@@ -59,6 +68,7 @@ def front_end_codes(*, offsets: bool) -> tuple[FrontEndCode, ...]:
         *_branch_port_codes(),
         *_indexed_codes(),
         FrontEndCode(Aspect.PRESERVED_FLAGS, "", _SHIFTS, _FLAG_READERS),
+        *_order_codes(),
     )
 
 
@@ -220,12 +230,9 @@ def _move_codes() -> Iterator[FrontEndCode]:
             yield FrontEndCode(Aspect.MOVE, f"mov reg, reg + {name}", adjacent, timed)
 
 
-_SHORT_LOOPS = range(1, 33)  # instructions of a loop
-
-
 def _short_loop_codes() -> Iterator[FrontEndCode]:
     for name, filler in _PORTLESS.items():
-        for size in _SHORT_LOOPS:
+        for size in SHORT_LOOPS:
             body = b"".join(filler[k % len(filler)] for k in range(size))
             yield FrontEndCode(Aspect.SHORT_LOOP, name, size, TimedCode(body, size, loop=True, copies=1))
 
@@ -268,12 +275,26 @@ def _indexed_codes() -> Iterator[FrontEndCode]:
             yield FrontEndCode(Aspect.INDEXED, use, is_indexed, timed)
 
 
+_RESULTS = (0, 1, 2, 3)  # numbers of registers
+
+
+def _order_codes() -> Iterator[FrontEndCode]:
+    products = [bytes([0x6B, 0xC6 | number << 3, 7]) for number in _RESULTS]  # imul eax, esi, 7
+    loads = [bytes([0x48, 0x8B, 0x46 | number << 3, 8]) for number in _RESULTS]  # mov rax, [rsi + 8]
+    of_products = [bytes([0x44, 0x6B, 0xC0 | number * 9, 7]) for number in _RESULTS]  # imul r8d, eax, 7
+    of_loads = [bytes([0x4C, 0x8B, 0x40 | number * 9, 8]) for number in _RESULTS]  # mov r8, [rax + 8]
+    yield from order_codes("multiplication", products, of_products)
+    yield from order_codes("load", loads, of_loads)
+
+
 def fetched_instructions(code: bytes) -> list[FetchedInstruction]:
     """The instructions of machine code as a front end sees them."""
-    return [_fetched_instruction(instruction) for instruction in Decoder(64, code)]
+    return [_fetched_instruction(code[insn.ip : insn.next_ip]) for insn in Decoder(64, code)]
 
 
-def _fetched_instruction(insn: Instruction) -> FetchedInstruction:
+@lru_cache(maxsize=4096)  # the codes of a front end repeat a few hundred instructions thousands of times
+def _fetched_instruction(code: bytes) -> FetchedInstruction:
+    insn = Decoder(64, code).decode()
     mnemonic = MNEMONICS[insn.mnemonic]
     places = range(insn.op_count)
     registers = tuple(insn.op_register(at) if insn.op_kind(at) == OpKind.REGISTER else None for at in places)

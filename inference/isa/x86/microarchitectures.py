@@ -19,9 +19,13 @@ _PERFORMANCE_CORES: Mapping[str, str] = _TABLES["performance_cores"]
 
 
 def microarchitecture(vendor: str, family: int, model: int, core_type: str = "") -> Microarchitecture | None:
-    """The core with these numbers in /proc/cpuinfo; None for an unknown one.
+    """The core of a processor; None for an unknown one.
 
-    `core_type`: its kind, where the processor is hybrid (`inference.agent.core_types`).
+    Args:
+        vendor: In /proc/cpuinfo, as the two numbers are.
+        family: Its number.
+        model: Its number.
+        core_type: Kind of core where the processor is hybrid (`inference.agent.core_types`), "" for others.
     """
     for row in _TABLES["models"]:
         if (vendor, family) == (row["vendor"], row["family"]) and any(

@@ -32,6 +32,8 @@ class X86Target(IsaTarget):
     """x86-64: each facet is imported when it is first used, as most processes need few of them."""
 
     sampling_groups = ("avx512", "gather", "legacy-sse", "mmx", "rep", "system", "x87")
+    plain_load = "mov GPR[64]:W, MEM[64]:R"
+    plain_store = "mov MEM[64]:W, GPR[64]:R"
 
     @cached_property
     def blocks(self) -> BlockReader:

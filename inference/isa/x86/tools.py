@@ -20,6 +20,7 @@ __all__ = [
     "gnu_lines",
     "gnu_scheme",
     "instances",
+    "marker",
     "models",
     "osaca",
     "prefixes",
@@ -39,6 +40,7 @@ every_feature = ""
 simulated = ("haswell", "skylake", "znver2")
 probe = "nop"
 comment = "#"
+marker = (bytes.fromhex("0f1f8078563412"), "305419896(")  # nopl 0x12345678(%rax)
 prefixes = frozenset(("lock", "rep", "repe", "repne", "repz", "repnz", "xacquire", "xrelease", "notrack"))
 
 _SEPARATOR = bytes.fromhex("0f188400")

@@ -7,6 +7,7 @@ import hashlib
 import random
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol
 
 from inference.agent.protocol import Batch, BatchItem, Frame, Result
 from inference.core.core_model.model import CoreModel, FrontEndLimits
@@ -93,8 +94,13 @@ class SimulatedCore:
         slots = sum(uop.slots for uop in uops)
         interval = _fetching(executed, limits, slots, is_loop=is_loop)
         program = SimulatedProgram(tuple(uops), len(self._ports), self.width, interval)
-        policy = _OPTIMAL if self.model.scheduler is None else self.model.scheduler.policy
-        return simulate(program, policy).cycles
+        return simulate(program, self._policy).cycles
+
+    @property
+    def _policy(self) -> SchedulerPolicy:
+        if self.model.issue is not None and self.model.issue.in_order:
+            return self.model.issue.policy
+        return _OPTIMAL if self.model.scheduler is None else self.model.scheduler.policy
 
     @property
     def _ports(self) -> tuple[str, ...]:
@@ -114,6 +120,21 @@ def _fetching(code: ExecutedCode, limits: FrontEndLimits, slots: int, *, is_loop
     return max(bounds)
 
 
+class ExecutingCore(Protocol):
+    """Whatever tells the cycles of machine code."""
+
+    @property
+    def isa(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    def cycles(self, frame: Frame, item: BatchItem) -> float:
+        """Cycles per copy of an item, in the steady state. Raises `BlockError` and
+        `UndescribedSchemeError`.
+        """
+
+
 _PASSES = 3  # of an item, of which the median counts
 
 
@@ -130,7 +151,7 @@ class ExecutingHarness(PacedHarness):
 
     def __init__(
         self,
-        core: SimulatedCore,
+        core: ExecutingCore,
         *,
         noise: float = 0.0,
         seed: int = 0,

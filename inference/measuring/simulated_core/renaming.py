@@ -15,13 +15,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from inference.core.core_model.dependences import IN_ADDRESS, MOVES, UNKNOWN_LATENCY
+from inference.core.core_model.dependences import IN_ADDRESS, UNKNOWN_LATENCY
 from inference.core.core_model.memory_bounds import ports_of_loads
 from inference.core.core_model.model import CoreModel
 from inference.core.core_model.prediction import is_portless, is_timed_nop
 from inference.core.core_model.simulated_program import UndescribedSchemeError
 from inference.core.mapping import PortMapping
-from inference.core.simulation.program import MAX_LATENCY, SimulatedUop, Wait
+from inference.core.simulation.program import MAX_LATENCY, IssueOrder, SimulatedUop, Wait
 from inference.isa.dependences import MEMORY_BYTES, InstructionAccesses, MemoryPlace, OperandAccess
 from inference.measuring.simulated_core.code import ExecutedCode
 
@@ -168,11 +168,13 @@ class _Renamer:
     def __init__(self, code: ExecutedCode, model: CoreModel) -> None:
         assert model.mapping is not None, "a core has ports"
         self._model = model
+        self._issue = model.issue or IssueOrder(in_order=False)
         self._instructions = code.instructions
         self._registers: dict[str, Value] = {}
         self._stores = StoreBuffer()
         self._plans = [*_plans(code, model, model.mapping)]
-        self._uops = sum(len(plan.masks) for plan in self._plans)
+        self._places = [place for place, plan in enumerate(self._plans) for _ in plan.masks]
+        self._uops = len(self._places)
         self._iteration = 0
 
     def iteration(self) -> list[SimulatedUop]:
@@ -193,16 +195,20 @@ class _Renamer:
             else:
                 self._stores.store(write.memory, self._iteration, value, vector=row.vector)
         for number, mask in enumerate(plan.masks):
-            waits = self._waits(execution.needs(is_load=number < len(plan.loads))) if mask else ()
+            needs = execution.needs(is_load=number < len(plan.loads))
+            waits = self._waits(needs, row) if mask else ()
             slots = 0 if number else plan.slots
-            yield SimulatedUop(mask, place, slots, execution.latency, waits=waits)
+            latency = min(execution.latency + self._issue.stage(row.scheme), MAX_LATENCY)
+            yield SimulatedUop(mask, place, slots, latency, waits=waits)
 
-    def _waits(self, value: Value) -> tuple[Wait, ...]:
+    def _waits(self, value: Value, row: InstructionAccesses) -> tuple[Wait, ...]:
         longest: dict[tuple[int, int], int] = {}
         for uop, cycles in value:
             iteration, place = divmod(uop, self._uops)
+            producer = self._instructions[self._places[place]]
             key = place, self._iteration - iteration
-            longest[key] = max(longest.get(key, 1), round(cycles))
+            apart = self._issue.apart(producer.scheme, row.scheme, round(cycles))
+            longest[key] = max(longest.get(key, 1), apart)
         return tuple(Wait(place, ago, cycles) for (place, ago), cycles in sorted(longest.items()))
 
     def _sources(self, row: InstructionAccesses) -> Iterator[_Source]:
@@ -233,7 +239,7 @@ class _Renamer:
         if scheme in self._model.moves:
             return 0.0
         if row.loads and source.endswith(IN_ADDRESS) and write.operand != _WRITTEN_BASE:
-            return self._model.memory.load + (0.0 if scheme.startswith(MOVES) else UNKNOWN_LATENCY)
+            return self._model.memory.load + (0.0 if row.only_loads else UNKNOWN_LATENCY)
         is_stored = write.memory is not None and not row.loads and not source.endswith(IN_ADDRESS)
         return 0.0 if is_stored else UNKNOWN_LATENCY
 

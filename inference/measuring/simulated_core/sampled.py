@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from inference.core.core_model.model import (
     CoreModel,
@@ -17,7 +18,7 @@ from inference.core.core_model.model import (
     OperandLatencies,
 )
 from inference.core.mapping import PortMapping, uops_of
-from inference.core.simulation.program import Binding, SchedulerPolicy
+from inference.core.simulation.program import Binding, IssueOrder, SchedulerPolicy
 from inference.isa.bodies import chain_maker
 from inference.isa.chains import SAME_REGISTER, ChainLink
 from inference.isa.domains import UNIT_CLASSES, UNIT_GROUPS, unit_class
@@ -40,19 +41,24 @@ _LATE_SOURCE_SHARE = 0.1
 """Share of the schemes with a source that is needed a cycle or two later, such as an accumulator."""
 
 
-def sampled_core(isa: str, seed: int) -> SimulatedCore:
-    """A core with random properties within the range of real ones; equal seeds give equal cores."""
-    return SimulatedCore(isa, _Sampler(target_of(isa), seed).model(), f"core {seed}")
+def sampled_core(isa: str, seed: int, *, in_order: bool = False) -> SimulatedCore:
+    """A core with random properties within the range of real ones; equal seeds give equal cores.
+
+    `in_order`: a narrow one that issues in program order, and has no idioms.
+    """
+    sampler = _InOrderSampler if in_order else _Sampler
+    return SimulatedCore(isa, sampler(target_of(isa), seed).model(), f"core {seed}")
 
 
 class _Sampler:
+    _units = ((3, 6), (2, 4), (1, 3), (1, 2))
+    """The range of the numbers of ALUs, vector units, loads and stores."""
+
     def __init__(self, target: IsaTarget, seed: int) -> None:
         self._target = target
         self._name = f"core {target.name} {seed}"
         dice = self._dice = random.Random(self._name)  # noqa: S311  not for secrets
-        alus = dice.randint(3, 6)
-        vectors = dice.randint(2, 4)
-        self._loads, self._stores = dice.randint(1, 3), dice.randint(1, 2)
+        alus, vectors, self._loads, self._stores = (dice.randint(*units) for units in self._units)
         first_load = alus + vectors
         self._groups: Mapping[str, Sequence[int]] = {
             "ALU": range(alus),
@@ -61,10 +67,13 @@ class _Sampler:
             "ST": range(first_load + self._loads, first_load + self._loads + self._stores),
         }
         self._ports = first_load + self._loads + self._stores
-        self._width = dice.randint(max(3, alus - 1), 8)
+        self._width = self._sampled_width(alus)
         self._masks = {kind: self._mask(kind) for kind in UNIT_CLASSES}
         self._cycles = {kind: self._sampled_latency(kind) for kind in UNIT_CLASSES}
         self._load = dice.randint(3, 6)
+
+    def _sampled_width(self, alus: int) -> int:
+        return self._dice.randint(max(3, alus - 1), 8)
 
     def model(self) -> CoreModel:
         schemes = [
@@ -200,7 +209,7 @@ class _Sampler:
         }
         return FrontEndLimits(
             slots=float(self._width),
-            straight_instructions=float(dice.randint(3, min(4, self._width))),
+            straight_instructions=float(dice.randint(min(3, self._width), min(4, self._width))),
             straight_bytes=float(dice.choice((16, 32))),
             loop_capacity=float(dice.choice((1024, 1536, 2048, 4096))),
             taken=dice.choice((0.5, 1.0)),
@@ -212,6 +221,23 @@ class _Sampler:
         dice = self._of("scheduler")
         binding = dice.choice((Binding.AT_ISSUE, Binding.LEAST_LOADED))
         return SchedulerPolicy(binding, queue=dice.choice((12, 16, 24)), queued=96, window=256)
+
+
+class _InOrderSampler(_Sampler):
+    _units = ((1, 2), (1, 2), (1, 1), (1, 1))
+
+    def _sampled_width(self, alus: int) -> int:
+        return self._dice.randint(alus, alus + 1)
+
+    def model(self) -> CoreModel:
+        issue = IssueOrder(in_order=True, completes_in_order=self._dice.random() < 0.5)
+        return replace(super().model(), scheduler=None, issue=issue)
+
+    def _is_eliminated(self, scheme: Scheme) -> bool:
+        return False
+
+    def _is_free(self, text: str) -> bool:
+        return False
 
 
 _NOP = "nop"

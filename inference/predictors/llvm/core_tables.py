@@ -7,7 +7,7 @@ uses all of its units alike and for one cycle in all.
 
 The tables have one latency per instruction. A register that an instruction reads and writes may be needed
 later than its other sources, such as an accumulator: what repeating it takes is asked of llvm-mca as well.
-LLVM does not forward from stores, and knows no front end.
+LLVM does not forward from stores, and knows no front end. Of cores that issue in order, see `order_tables`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from inference.containment import CannotStartError, Limits, run
-from inference.core.core_model.memory_bounds import PLAIN_LOADS
 from inference.core.core_model.model import (
     CoreModel,
     CoreScheduler,
@@ -34,6 +33,7 @@ from inference.isa.scheme import Scheme, is_in_bodies
 from inference.isa.targets import target_of
 from inference.predictors.llvm.mca import FIRST_SKIPPING_RELEASE, LlvmMca
 from inference.predictors.llvm.mca_settings import McaSettings
+from inference.predictors.llvm.order_tables import issues_in_order, with_order
 from inference.predictors.llvm.releases import Release
 from inference.predictors.llvm.text import texts_of
 from inference.predictors.protocol import Answer, PredictorError
@@ -116,7 +116,8 @@ class _Tables:
         moves = frozenset(
             scheme for scheme, row in rows.items() if not row.latency and not row.usage and latencies[scheme]
         )
-        load = next((float(rows[text].latency) for text in PLAIN_LOADS if text in rows), 1.0)
+        plain_load = rows.get(self._target.plain_load)
+        load = 1.0 if plain_load is None else float(plain_load.latency)
         model = CoreModel(
             mapping,
             latencies,
@@ -130,6 +131,9 @@ class _Tables:
             ),
             sources={"all": f"{self._cpu} of llvm-mca {self._mca.release.version}"},
         )
+        if issues_in_order(self._mca):
+            table = {scheme: row.latency for scheme, row in rows.items()}
+            model = with_order(model, self._mca, {scheme: codes[scheme] for scheme in rows}, table)
         return ModelledCore(self._mca.isa, self._cpu, model, skipped)
 
     def _width(self) -> int:

@@ -62,7 +62,7 @@ def obstacle_to_timing_blocks(machine: Machine) -> str:
     isa = machine.isa.name
     if reason := obstacle_to_blocks(machine.name, isa):
         return reason
-    times_blocks = all(target.TIMES_BLOCKS for target in TARGETS if isa == target.ISA)
+    times_blocks = all(target.BLOCKS for target in TARGETS if isa == target.ISA)
     if machine.kind == Machine.Kind.AGENT and not machine.is_simulated and not times_blocks:
         return f"agents time loop bodies of {isa} only, no blocks yet: {machine.name!r} cannot measure them"
     return ""

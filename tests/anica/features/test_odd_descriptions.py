@@ -58,7 +58,7 @@ def good(experiment_set: ExperimentSet, mapping: PortMapping) -> dict[str, tuple
     column = BlockColumn.objects.create(block_set=blocks, position=0, name="one")
     campaign = Campaign.objects.create(name="c", origin="run")
     other_set = ExperimentSet.objects.create(name="another", isa=experiment_set.isa, origin="upload")
-    upload = Upload.objects.create(file_name="a.csv", content=b"", sha256="0" * 64)
+    upload = Upload.objects.create(file_name="a.csv", beginning=b"", sha256="0" * 64)
     one_block = BasicBlockSet.objects.create(name="one block", size=1)
     measured_there = {"machine": simulated_machine(mapping.isa, load_mapping(mapping)).pk}
     described: dict[str, tuple[Json, Any]] = {

@@ -14,7 +14,7 @@ from inference.isa.blocks import Block, accesses_of, block_of_bytes, moves_of, p
 from inference.isa.front_end import Aspect, TimedCode
 from inference.isa.x86.front_end import front_end_codes
 from inference.measuring.simulated_front_end import SimulatedFrontEnd
-from tests.core.core_model.test_bounds import ADD, CORE, MOV
+from tests.core.core_model.small_core import ADD, CORE, MOV
 
 LOOP = "top:\nadd rax, rbx\nadd rcx, rbx\nadd rdx, rbx\nadd rsi, rbx\njne top"
 

@@ -17,7 +17,7 @@ from inference.core.mapping import PortMapping
 from inference.formats.core_model_json import core_model_json, read_core_model
 from inference.isa.blocks import accesses_of, read_blocks
 from inference.isa.machine_bodies import CannotMeasureError, LoopSize
-from tests.core.core_model.test_bounds import CORE
+from tests.core.core_model.small_core import CORE
 
 ANY = ((0b111111, 1),)
 PORTS = PortMapping(

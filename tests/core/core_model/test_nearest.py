@@ -10,7 +10,7 @@ from inference.core.core_model import Assumptions, BoundKind, CoreModel, CorePre
 from inference.core.core_model.nearest import CoreModelBlocks
 from inference.core.mapping import PortMapping
 from inference.isa.blocks import Block, read_blocks
-from tests.core.core_model.test_bounds import ADD, CORE, IMUL, LOAD
+from tests.core.core_model.small_core import ADD, CORE, IMUL, LOAD
 
 NEAREST = Assumptions(nearest=True)
 

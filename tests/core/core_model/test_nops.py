@@ -8,7 +8,7 @@ import pytest
 
 from inference.core.core_model import BoundKind, CodeShape, FrontEndLimits, predict_core
 from inference.isa.blocks import accesses_of
-from tests.core.core_model.test_bounds import CORE, block
+from tests.core.core_model.small_core import CORE, block
 
 
 @pytest.mark.parametrize(

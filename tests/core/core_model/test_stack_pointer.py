@@ -9,7 +9,7 @@ from inference.core.core_model.memory_bounds import stack_bound
 from inference.formats.core_model_json import core_model_json, read_core_model
 from inference.formats.quoting import json_text
 from inference.isa.blocks import accesses_of
-from tests.core.core_model.test_bounds import block
+from tests.core.core_model.small_core import block
 
 SUB, ADD = "sub GPR[64]:RW, IMM[8]:R", "add GPR[64]:RW, GPR[64]:R"
 

@@ -9,9 +9,11 @@ from inference.isa.front_end import Aspect
 from inference.isa.x86.front_end import front_end_codes
 from inference.measuring.simulated_front_end import SimulatedFrontEnd
 
+CODES = front_end_codes(offsets=True)
+
 
 def found(core: SimulatedFrontEnd, *, offsets: bool = True) -> FrontEnd:
-    codes = front_end_codes(offsets=offsets)
+    codes = CODES if offsets else front_end_codes(offsets=False)
     cycles = {reading.code: reading.cycles for reading in core.time([asked.code for asked in codes])}
     settled = ((asked, cycles[asked.code]) for asked in codes)
     return read_front_end((asked, each) for asked, each in settled if each is not None)

@@ -16,7 +16,7 @@ from inference.core.mapping import PortMapping
 from inference.formats.core_model_json import read_core_model
 from inference.isa.blocks import Block, read_blocks
 from inference.isa.targets import DEFAULT, target_of
-from tests.core.core_model.test_bounds import CORE
+from tests.core.core_model.small_core import CORE
 
 GALLERY = Path("inference/features/library/gallery/cores")
 CMP, JNE = "cmp GPR[64]:R, GPR[64]:R", "jne REL[8]"

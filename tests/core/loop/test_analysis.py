@@ -10,7 +10,7 @@ from inference.core.core_model import BoundKind, CoreModel
 from inference.core.core_model.dependences import AT_MOST_BASIS
 from inference.core.loop.analysis import analyse
 from inference.core.loop.values import Changes, CycleRange, LoopAnalysis, LoopBound, RemedyKind, UnknownPart
-from tests.core.core_model.test_bounds import ADD, CORE, IMUL
+from tests.core.core_model.small_core import ADD, CORE, IMUL
 from tests.core.loop.modelled_blocks import (
     JUMPING,
     UNFUSED,

@@ -226,3 +226,41 @@ def test_a_search_ends_in_time_with_the_best_so_far(seconds: float) -> None:
     assert set(found.mapping.usage) == set(CORE.usage)
     assert "log" in listener.kinds()
     assert time.process_time() - began < 120  # with the time that compiling takes
+
+
+ALU, LOAD, MUL, STORE, WIDE, VECTOR = 0b11, 0b100, 0b1000, 0b10000, 0b100000, 0b1100000
+NARROW = PortMapping(
+    tuple("0123456"),
+    {
+        **dict.fromkeys(("add", "sub", "and"), ((ALU, 1),)),
+        **dict.fromkeys(("mul", "add shifted"), ((MUL, 1),)),
+        **dict.fromkeys(("vadd", "vand"), ((VECTOR, 1),)),
+        **dict.fromkeys(("load", "vload"), ((LOAD, 1),)),
+        "crc": ((WIDE, 1),),
+        "vmul": ((WIDE, 2),),
+        "vfadd": ((VECTOR, 2),),
+        "table": ((VECTOR, 3),),
+        "store": ((STORE, 1),),
+        "store pair": ((STORE, 2),),
+        "load pair": ((LOAD, 2),),
+        "extract": ((ALU, 1), (MUL, 1)),
+        "load behind": ((ALU, 1), (LOAD, 1)),
+        "convert": ((LOAD, 1), (VECTOR, 1)),
+        "sum": ((WIDE, 1), (VECTOR, 1)),
+    },
+    r_max=3.0,
+    issue_width=3.0,
+)
+
+
+def test_what_only_its_time_alone_shows_gets_ports_of_its_own() -> None:
+    """Beside three slots per cycle, two ALUs limit additions alone: a sixth port explains none of that."""
+    domains = {**dict.fromkeys(("add", "sub", "and"), "integer"), **dict.fromkeys(("vadd", "vand"), "vector")}
+    settings = replace(QUICK, r_max=3.0, plan="adaptive")
+    problem = PMEvoProblem(tuple(NARROW.usage), settings, domains=domains)
+    found = infer(problem, SimulatedProcessor(NARROW), Listener(), seed=1).mapping
+    ((alus, number),) = found.usage["add"]
+    assert (alus.bit_count(), number) == (2, 1)
+    assert found.usage["sub"] == found.usage["and"] == found.usage["add"]
+    beside = [mask for scheme in ("vadd", "mul", "load", "store") for mask, _ in found.usage[scheme]]
+    assert not any(mask & alus for mask in beside)

@@ -157,7 +157,7 @@ def test_the_shell_prints_or_writes_what_was_found(
 
 
 def test_a_program_is_judged_by_one_button_on_its_page(visitor: Client, machine: Machine) -> None:
-    upload = Upload.objects.create(file_name="work", content=PROGRAM, sha256="2" * 64)
+    upload = Upload.objects.create(file_name="work", beginning=PROGRAM, sha256="2" * 64)
     upload.preview = {"page": "anica-import", "seen": {"sort": BlockFileSort.PROGRAM.value}}
     upload.save()
     page = visitor.get(reverse("anica-loops", args=[upload.pk])).content.decode()
@@ -173,7 +173,7 @@ def test_a_program_is_judged_by_one_button_on_its_page(visitor: Client, machine:
 
 @pytest.mark.parametrize("field", ["machine=", "machine=999"])
 def test_a_program_is_not_judged_without_a_machine(visitor: Client, machine: Machine, field: str) -> None:
-    upload = Upload.objects.create(file_name="work", content=PROGRAM, sha256="2" * 64)
+    upload = Upload.objects.create(file_name="work", beginning=PROGRAM, sha256="2" * 64)
     posted = dict([field.split("=")])
     assert visitor.post(reverse("program-judge", args=[upload.pk]), posted).status_code == 302
     assert not Run.objects.filter(kind="accuracy-check").exists()

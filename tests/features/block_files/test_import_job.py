@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from inference.models import BasicBlockSet, Run, Upload
+from inference.features.library.uploads.query import waiting_uploads
+from inference.models import BasicBlockSet, Run, Upload, UploadPart
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from inference.runs.kinds import job
@@ -20,7 +22,7 @@ BLOCKS = b"bb,mca\n4801d8,1.0\nzz,1.0\n4829d8,-1\n"
 
 
 def uploaded(content: bytes, name: str = "blocks.csv") -> Upload:
-    return Upload.objects.create(file_name=name, content=content, sha256="0" * 64)
+    return Upload.objects.create(file_name=name, beginning=content, sha256="0" * 64)
 
 
 def done(upload: Upload, **config: Any) -> Run:
@@ -121,3 +123,27 @@ def test_an_upload_is_previewed_and_imported(client: Client, administrator: Any)
     run = Run.objects.get(kind="import-anica")
     assert run.config["broken"] == "skip"
     assert client.get(reverse("run", args=[run.pk])).status_code == 200
+
+
+@pytest.mark.parametrize("part", [7, 17, 1000])
+def test_a_large_file_is_stored_and_read_in_parts(
+    part: int, client: Client, administrator: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(UploadPart, "SIZE", part)
+    client.force_login(administrator)
+    content = b"bb,mca\n" + b"".join(b"4883c0%02x,1.5\n" % number for number in range(1, 21))
+    client.post(reverse("upload"), {"files": SimpleUploadedFile("blocks.csv", content)})
+    upload = Upload.objects.get()
+    assert len(bytes(upload.beginning)) == min(part, len(content))
+    assert upload.content == content
+    assert vars(waiting_uploads().get())["size"] == len(content)
+    with upload.open() as file:
+        assert file.seek(-5, 2) == len(content) - 5
+        assert file.read() == content[-5:]
+        assert file.seek(3) == 3
+        assert file.read(30) == content[3:33]
+    read_uploads()
+    run = done(upload, name="large")
+    assert run.state == "done", run.error
+    assert BasicBlockSet.objects.get().size == 20
+    assert not UploadPart.objects.exists()

@@ -28,7 +28,7 @@ PROGRAM = object_file(LOOP + AFTER + bytes(8) + OTHER, "work")
 
 
 def uploaded(content: bytes, name: str) -> Upload:
-    return Upload.objects.create(file_name=name, content=content, sha256="0" * 64)
+    return Upload.objects.create(file_name=name, beginning=content, sha256="0" * 64)
 
 
 def done(kind: str, **config: Any) -> Run:

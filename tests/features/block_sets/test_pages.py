@@ -257,7 +257,7 @@ def test_a_set_that_a_run_works_on_stays(visitor: Client, block_set: BasicBlockS
 
 def test_a_preview_shows_rows_units_and_doubts_and_can_be_read_otherwise(visitor: Client) -> None:
     content = b"bb,mca\n4801d8,0.01\n480fafc3,3.0\n4801d,1.0\n"
-    upload = Upload.objects.create(file_name="b.csv", content=content, sha256="0" * 64)
+    upload = Upload.objects.create(file_name="b.csv", beginning=content, sha256="0" * 64)
     address = reverse("anica-import", args=[upload.pk])
     read_uploads()
     text = visitor.get(address).content.decode()

@@ -13,35 +13,17 @@ from django.test import Client
 
 from inference.core.cegar import CegarSettings
 from inference.core.errors import InvalidInputError
-from inference.core.pmevo.estimate import planned_experiments
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.protocols import Json
 from inference.features.learning.inferring.algorithm import Algorithm
 from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.request import InferConfig
 from inference.measuring.simulated import NOISE_OPTIONS
-from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
-from inference.runs.estimates import completed
+from inference.models import ExperimentSet, PortMapping, Run
 from inference.runs.lifecycle import submit
 from inference.runs.request import DEFAULT_SEED
 from inference.storage.rows import load_measurements, store_measurements
 from tests.rows.library import ADD, IMUL
-
-
-@pytest.fixture
-def answers(experiment_set: ExperimentSet) -> dict[str, Any]:
-    """A form that can be sent as it is."""
-    return {
-        "press": "start",
-        "source": "datasets",
-        "datasets": [experiment_set.pk],
-        "held_out": "0.34",
-        "selection": "all",
-        "algorithm": "pmevo",
-        "set_ports": "3",
-        "seed": "5",
-        "name": "first try",
-    }
 
 
 def test_every_setting_of_the_algorithm_is_a_field_with_its_help_and_default(visitor: Client, isa: object):
@@ -328,85 +310,6 @@ def test_without_measurements_the_form_offers_the_upload(visitor: Client):
 
 
 @pytest.fixture
-def machine(isa: ISA) -> Machine:
-    """A computer whose agent has connected before and measures 20 experiments per second."""
-    facts = {"vendor": "AuthenticAMD", "family": 25, "model": 1, "flags": ["avx2"], "cores": 2}
-    return Machine.objects.create(name="lab", kind="agent", isa=isa, facts=facts, session=1, rate=20)
-
-
-def test_a_machine_is_offered_with_its_state_and_with_what_suits_it(visitor: Client, machine: Machine):
-    Machine.objects.create(name="new", kind="agent", isa=machine.isa)
-    answer = visitor.get(f"/infer/?machine={machine.pk}")
-    lab, new = answer.context["machines"]
-    assert (lab.picked, lab.selection, lab.obstacle) == (True, "starter", "")
-    assert "never connected" in new.obstacle
-    form = answer.context["form"]
-    assert (form["source"].value(), form["selection"].value()) == ("machine", "starter")
-    assert form.ports.value() == ""  # what is documented names the core, the data say how many ports
-    for words in ("Zen 3", "offline", "Measure the bottleneck rate first"):
-        assert words in answer.text
-
-
-def test_an_inference_on_a_machine_measures_its_bottleneck_unless_told_otherwise(
-    visitor: Client, answers: dict[str, Any], machine: Machine
-):
-    asked = {**answers, "source": "machine", "machine": machine.pk, "selection": "default"}
-    for name, box in (("with", {"bottleneck": "on"}), ("without", {})):
-        visitor.post("/infer/", {**asked, "name": name, **box})
-    configs = dict(Run.objects.values_list("name", "config"))
-    assert configs["with"]["source"] == {"machine": machine.pk}
-    assert configs["with"]["bottleneck"] is True
-    assert configs["without"]["bottleneck"] is False
-    again = visitor.get(f"/infer/?from={Run.objects.get(name='without').pk}").context["form"]
-    assert again["bottleneck"].value() is False
-    assert again["machine"].value() == machine.pk
-
-
-def test_a_sample_of_a_machine_s_schemes_can_be_asked_for(
-    visitor: Client, answers: dict[str, Any], machine: Machine
-):
-    asked = {**answers, "source": "machine", "machine": machine.pk, "name": "one", "sample": "1"}
-    assert visitor.post("/infer/", {**asked, "press": "estimate"}).context["estimate"].schemes == 1
-    visitor.post("/infer/", asked)
-    run = Run.objects.get(name="one")
-    assert run.config["sample"] == 1
-    assert visitor.get(f"/infer/?from={run.pk}").context["form"]["sample"].value() == 1
-
-
-def test_the_estimate_reckons_with_the_pace_of_the_machine(
-    visitor: Client, answers: dict[str, Any], machine: Machine
-):
-    asked = {**answers, "press": "estimate", "source": "machine", "machine": machine.pk}
-    wanted = visitor.post("/infer/", asked).context["estimate"]
-    assert (wanted.schemes, wanted.held_out) == (2, 1000)
-    assert wanted.experiments == planned_experiments(2, PMEvoSettings())
-    assert wanted.measuring == pytest.approx((wanted.experiments + 1000) / 20)
-    assert wanted.seconds > wanted.measuring
-    assert "recently measured 20 experiments per second" in wanted.note
-
-
-def test_the_estimate_rests_on_earlier_runs_like_it(
-    visitor: Client, answers: dict[str, Any], machine: Machine
-):
-    asked = {**answers, "press": "estimate", "source": "machine", "machine": machine.pk}
-    config = completed("infer", visitor.post("/infer/", asked).context["estimate"].config)
-    Run.objects.create(name="earlier", kind="infer", state=Run.State.DONE, config=config, busy_seconds=40)
-    wanted = visitor.post("/infer/", asked).context["estimate"]
-    assert (wanted.seconds, wanted.note) == (40, "As the last such run on this computer took.")
-    assert wanted.measuring <= 40
-
-
-def test_a_machine_that_cannot_be_asked_is_refused_with_the_reason(
-    visitor: Client, answers: dict[str, Any], machine: Machine
-):
-    Machine.objects.update(state="unfit", state_note="code pages are forbidden")
-    response = visitor.post("/infer/", {**answers, "source": "machine", "machine": machine.pk})
-    assert response.status_code == 400
-    assert "code pages are forbidden" in str(response.context["form"].errors["machine"])
-    assert not Run.objects.exists()
-
-
-@pytest.fixture
 def exact(mapping: PortMapping) -> dict[str, Any]:
     """A form that asks for counter-examples on a simulated processor."""
     return {
@@ -476,12 +379,3 @@ def test_facts_for_an_algorithm_that_has_no_use_for_them_are_left_alone(
 ):
     visitor.post("/infer/", {**answers, "uops": f"{ADD}: 2"})
     assert Run.objects.get().config["known"] == {}
-
-
-def test_of_a_real_machine_exact_inference_begins_with_the_probes(visitor: Client, isa: ISA):
-    facts = {"vendor": "AuthenticAMD", "family": 25, "model": 1}
-    machine = Machine.objects.create(name="lab", kind="agent", isa=isa, facts=facts)
-    form = visitor.get("/infer/", {"algorithm": "cegar", "machine": machine.pk}).context["form"]
-    assert (form["selection"].value(), form.ports.value()) == ("probes", "")
-    form = visitor.get("/infer/", {"machine": machine.pk}).context["form"]
-    assert (form["selection"].value(), form.ports.value()) == ("starter", "")

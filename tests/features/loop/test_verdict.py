@@ -13,7 +13,7 @@ from inference.core.loop.values import CycleRange, LoopBound
 from inference.core.throughput import inverse_throughput
 from inference.features.asking.loop.verdict import number_text, verdict_of
 from inference.isa.blocks import accesses_of
-from tests.core.core_model.test_bounds import CORE, IMUL
+from tests.core.core_model.small_core import CORE, IMUL
 from tests.core.loop.modelled_blocks import (
     JUMPING,
     RECORDED_CORES,

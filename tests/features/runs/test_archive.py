@@ -243,7 +243,7 @@ def test_commands_write_and_read_it(measured: Run, tmp_path: Any, capsys: pytest
 
 def test_an_upload_is_imported_by_a_run(measured: Run) -> None:
     content = write_archive(measured)
-    upload = Upload.objects.create(file_name="measured.zip", content=content, sha256="0" * 64)
+    upload = Upload.objects.create(file_name="measured.zip", beginning=content, sha256="0" * 64)
     run = submit("import", {"upload": upload.pk}, "import it")
     work_off(run)
     assert run.state == "done", run.error

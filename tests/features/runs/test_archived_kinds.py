@@ -64,7 +64,7 @@ def test_the_preview_accepts_what_imports_and_nothing_else(ended: Run) -> None:
     content = write_archive(ended)
     assert RunArchives().reads(io.BytesIO(content))
     if ended.kind in IMPORTED:
-        assert RunArchives().read(content, "run.zip", {})["kind"] == ended.kind
+        assert RunArchives().read(io.BytesIO(content), "run.zip", {})["kind"] == ended.kind
         return
     with pytest.raises(ExchangeError, match=f"the kind '{ended.kind}'"):
-        RunArchives().read(content, "run.zip", {})
+        RunArchives().read(io.BytesIO(content), "run.zip", {})

@@ -93,7 +93,7 @@ def test_an_import_says_what_a_glimpse_did_not_see(measured: Run) -> None:
     files = unpacked(write_archive(measured))
     content = packed({**files, "events.jsonl": b"nonsense\n"})
     assert archive_summary(content).events == 1
-    upload = Upload.objects.create(file_name="measured.zip", content=content, sha256="0" * 64)
+    upload = Upload.objects.create(file_name="measured.zip", beginning=content, sha256="0" * 64)
     run = submit("import", {"upload": upload.pk}, "import it")
     work_off(run)
     assert run.state == "failed"

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.utils.html import escape
 
-from inference.core.events import PhaseStarted, Progress
+from inference.core.events import PhaseStarted
 from inference.core.protocols import Json
-from inference.features.learning.inferring.pmevo_page import CURVE_POINTS
 from inference.features.running.runs.kind_presentation import config_lines
 from inference.features.running.runs.query import result_if_stopped
-from inference.features.running.runs.record import fold, thinned
 from inference.figures.heatmap import heat_map
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run, Upload
 from inference.runs.journal import append
 from inference.runs.leases import claim, fail
 from inference.runs.lifecycle import pause, submit
+from tests.features.runs.entries import generation, phase, waiting
 from tests.work import read_uploads, work_off
-
-START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -33,24 +28,6 @@ def run(experiment_set: ExperimentSet) -> Run:
     """A run that waits for a worker."""
     config = {"source": {"datasets": [experiment_set.pk]}, "ports": 3, "settings": {"population": 40}}
     return submit("infer", config, "a run")
-
-
-def generation(number: int, error: float = 0.5) -> tuple[str, Json]:
-    """One generation as PMEvo tells it."""
-    return "generation", {
-        "generation": number,
-        "best_error": error,
-        "mean_error": 2 * error,
-        "best_volume": 10,
-        "mean_volume": 12.5,
-        "evaluations_per_second": 1000.0,
-    }
-
-
-def phase(index: int) -> tuple[str, Json]:
-    """The beginning of one of two stages."""
-    name = ("measuring", "evolution")[index - 1]
-    return "phase", {"name": name, "index": index, "labels": ["Stage of measuring", "Stage of evolution"]}
 
 
 PICTURE: tuple[str, Json] = (
@@ -69,49 +46,6 @@ def working(run: Run, *entries: tuple[str, Json], progress: Json | None = None) 
     assert lease is not None
     append(lease, entries, progress=progress)
     return lease
-
-
-def events(*entries: tuple[str, Json]) -> list[Json]:
-    """A journal with one event per second."""
-    return [
-        {"seq": seq, "kind": kind, "payload": payload, "at": (START + timedelta(seconds=seq)).isoformat()}
-        for seq, (kind, payload) in enumerate(entries, start=1)
-    ]
-
-
-def test_the_record_knows_how_long_every_stage_took():
-    record = fold(events(phase(1), phase(2), generation(0), ("state", {"state": "done"})))
-    assert [(stage.state, stage.seconds) for stage in record.phases] == [("done", 1.0), ("done", 2.0)]
-    assert record.seq == 4
-
-
-def test_a_stage_that_is_still_to_come_has_its_place_already():
-    record = fold(events(phase(1)))
-    assert [(stage.index, stage.state) for stage in record.phases] == [(1, "current"), (2, "")]
-
-
-def test_a_stage_stops_where_the_run_failed_and_goes_on_after_a_resume():
-    stopped = fold(events(phase(1), ("state", {"state": "failed", "error": "no data"})))
-    assert stopped.phases[0].state == "stopped"
-    assert stopped.log[-1]["text"] == "failed: no data"
-    resumed = fold(events(phase(1), ("state", {"state": "paused"}), ("state", {"state": "running"})))
-    assert resumed.phases[0].state == "current"
-    assert resumed.phases[0].seconds is None
-
-
-def test_generations_told_again_after_a_resume_replace_the_first_telling():
-    told = (generation(0), generation(1), generation(2, 0.4), generation(1), generation(2, 0.3))
-    record = fold(events(*told))
-    assert [point.generation for point in record.parts["evolution"].generations] == [0, 1, 2]
-    assert record.parts["evolution"].generations[-1].best_error == 0.3
-
-
-def test_a_long_curve_is_thinned_to_its_ends_and_an_even_choice_between():
-    points = list(range(10 * CURVE_POINTS))
-    chosen = thinned(points, CURVE_POINTS)
-    assert len(chosen) == CURVE_POINTS
-    assert (chosen[0], chosen[-1]) == (points[0], points[-1])
-    assert max(b - a for a, b in pairwise(chosen)) <= 11
 
 
 def test_the_page_of_a_waiting_run_says_what_was_asked(
@@ -184,29 +118,6 @@ def test_the_time_spent_on_a_working_run_counts_and_that_on_another_stands(visit
         page = visitor.get(path).content.decode()
         assert 'data-busy="0.' in page
         assert "Starting" in page
-
-
-def test_a_stage_begins_without_the_progress_of_the_one_before():
-    full: tuple[str, Json] = Progress("measuring", 9, 9, 0.0, "", 0.0).entry
-    record = fold(events(phase(1), full, phase(2)))
-    assert (record.progress, record.stage) == (None, "Stage of evolution")
-
-
-def test_the_log_tells_stages_classes_and_where_the_result_is():
-    told: tuple[tuple[str, Json], ...] = (
-        phase(1),
-        ("congruence", {"schemes": 9, "classes": 3}),
-        ("result", {"name": "a mapping"}),
-        ("state", {"state": "done"}),
-    )
-    log = fold(events(*told)).log
-    assert [line["text"] for line in log] == [
-        "stage 1 of 2: Stage of measuring",
-        "9 schemes in 3 classes of equal behaviour",
-        "result: a mapping",
-        "done",
-    ]
-    assert log[2]["result"]
 
 
 def test_an_evaluation_set_is_named_beside_the_scores(
@@ -333,18 +244,6 @@ def test_name_and_note_are_edited_and_an_unfinished_run_cannot_be_deleted(visito
     assert not Run.objects.exists()
 
 
-def waiting(text: str) -> tuple[str, Json]:
-    """What a run tells while nothing comes from its machine; nothing when it is over."""
-    return "waiting", {"text": text}
-
-
-def test_the_record_knows_why_a_run_waits_until_it_goes_on():
-    waits = waiting("waiting for lab: it is disturbed")
-    assert fold(events(phase(1), waits)).waiting == "waiting for lab: it is disturbed"
-    for end in (waiting(""), phase(2), ("state", {"state": "paused"})):
-        assert fold(events(phase(1), waits, end)).waiting == ""
-
-
 def test_a_run_that_waits_for_its_machine_says_so(visitor: Client, run: Run):
     counts = {"asked": 10, "settled": 6, "unsettled": 2, "contended": 1, "failed": 1}
     working(run, phase(1), ("experiments", counts), waiting("waiting for lab: it is offline"))
@@ -396,7 +295,7 @@ def test_a_run_that_has_ended_is_to_be_had_as_a_zip(visitor: Client, run: Run) -
     taken = visitor.get(address)
     assert taken["Content-Type"] == "application/zip"
     assert taken.content.startswith(b"PK")
-    upload = Upload.objects.create(file_name="run.zip", content=taken.content, sha256="0" * 64)
+    upload = Upload.objects.create(file_name="run.zip", beginning=taken.content, sha256="0" * 64)
     read_uploads()
     preview = visitor.get(f"/uploads/{upload.pk}/", follow=True)
     assert preview.redirect_chain == [(f"/uploads/{upload.pk}/run/", 302)]

@@ -87,11 +87,11 @@ def test_the_loops_are_those_of_the_listing_of_a_disassembler(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"hello", "no compiled program; an object file, .* of x86-64 or AArch64"),
+        (b"hello", "no compiled program; an object file, .* of x86-64, AArch64 or RISC-V"),
         (SMALL[:40], "ends after 40 bytes"),
         (SMALL[:-10], "it has been cut off"),
         (changed(SMALL, 18, 40), "this is an ARM file"),
-        (changed(SMALL, 18, 243), "RISC-V"),
+        (changed(SMALL, 18, 21), "this is a .*PowerPC.* file"),
         (changed(SMALL, 18, 3), "32-bit x86 file"),
         (changed(changed(SMALL, 4, 1, 1), 18, 3), "32-bit x86 file"),
         (changed(SMALL, 5, 2, 1), "a machine-15872 file"),

@@ -33,9 +33,15 @@ def best_known_first(
     random: Callable[[int], np.random.Generator],
     pulse: Callable[[], None],
 ) -> RefitPoint | None:
-    """A mapping to start from, with an issue width; None where no schemes stand out.
+    """A mapping to start from, with an issue width; None where no schemes occur far more often than others.
 
-    `random(k)`: the random stream of the k-th local search. `pulse` is called between steps.
+    The schemes in the most experiments are searched first, by themselves; the others are added one by one.
+
+    Args:
+        arrays: Schemes, experiments and times.
+        settings: Of the search that follows.
+        random: The random stream of the k-th local search.
+        pulse: Called between steps; what it raises ends the work.
     """
     order = np.argsort(-arrays.occurrences, kind="stable")
     if len(order) < 2 * _KNOWN or arrays.occurrences[order[_KNOWN - 1]] < _MORE * np.median(

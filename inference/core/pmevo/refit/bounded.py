@@ -113,15 +113,14 @@ class BoundedSearch:
         limited = settings.r_max is not None
         # Of few schemes there cannot be many experiments.
         per_scheme = max(arrays.experiments_per_scheme, min(_FEW, len(arrays.times)))
-        self.prices = Prices(
-            kind=settings.new_kind_price * per_scheme,
-            volume=0.0,
-            uop=settings.uop_price * per_scheme,
-            slot=settings.slot_price * per_scheme,
-            rare=RARE * dearer * max(per_scheme, _FEW_FOR_KINDS),
-            # Neither may waste be all that a scheme's µops explain, nor may R_max hide all that it has.
-            none=(settings.uop_price + settings.new_kind_price) * per_scheme if forgiven or limited else 0.0,
-        )
+        kind = settings.new_kind_price * per_scheme
+        uop = settings.uop_price * per_scheme
+        rare = RARE * dearer * max(per_scheme, _FEW_FOR_KINDS)
+        # Neither may waste be all that a scheme's µops explain, nor may R_max hide all that it has: a kind
+        # that no other scheme has costs no more.
+        none = uop + kind + rare * math.log(len(arrays.times)) if forgiven or limited else 0.0
+        slot = settings.slot_price * per_scheme
+        self.prices = Prices(kind, volume=0.0, uop=uop, slot=slot, rare=rare, none=none)
         self._wider = _WIDER if limited and settings.issue_width is None else ()
 
     @property

@@ -273,9 +273,13 @@ class Chain:
 
 
 def lists_of(usage: Usage, sets: PortSets, extra: Int64s, allowed: int = -1) -> Lists:
-    """The port sets for a scheme that may get new kinds; pairs are of the most used ones and of `extra`.
+    """The port sets to try for a scheme that may get new kinds of µops.
 
-    `allowed`: mask of the ports that it may use; -1 for all.
+    Args:
+        usage: The current mapping, whose most used kinds form pairs.
+        sets: Port sets near given ones.
+        extra: Masks of ports that form pairs as well.
+        allowed: Mask of the ports that the scheme may use; -1 for all.
     """
     kinds = usage.kinds()
     tried = sets.around(np.array(list(kinds), dtype=np.int64), allowed)

@@ -116,8 +116,12 @@ class SearchArrays:
             + prices.volume * usage.volume(np.ones_like(self._members))
             + prices.uop * usage.uops
             + prices.slot * int(usage.slots.sum())
-            + prices.none * int(np.count_nonzero((usage.sizes == 0) & self._is_slow(objective)))
+            + prices.none * int(np.count_nonzero(self.without_ports(usage, objective)))
         )
+
+    def without_ports(self, usage: Usage, objective: Objective) -> Bools:
+        """bool[n_schemes]: schemes without µops whose time alone their slots do not explain."""
+        return np.asarray((usage.sizes == 0) & self._is_slow(objective))
 
     def _is_slow(self, objective: Objective) -> Bools:
         """bool[n_schemes]: schemes slower alone than issue width and R_max; all, where waste is forgiven."""

@@ -75,7 +75,7 @@ def preview_block_file(
     The whole file is read.
     """
     upload = get_object_or_404(waiting_uploads().defer(None), pk=block_file_id)
-    content = bytes(upload.content)
+    content = upload.content
     if sort_in_sandbox(content) is not BlockFileSort.BLOCKS:
         raise ProblemError(
             422,

@@ -124,15 +124,15 @@ _WEIGHING = {
 
 
 def uploads_with_beginnings() -> QuerySet[Any]:
-    """The waiting uploads, newest first, each with the first bytes of its content as `beginning`."""
-    return waiting_uploads().annotate(beginning=Substr("content", 1, BEGINNING)).order_by("-id")
+    """The waiting uploads, newest first, each with its `first_bytes`."""
+    return waiting_uploads().annotate(first_bytes=Substr("beginning", 1, BEGINNING)).order_by("-id")
 
 
 def waiting_samples() -> QuerySet[Upload]:
     """The waiting uploads with samples of perf, judged by their beginnings, newest first."""
     rows = list(uploads_with_beginnings())
     try:
-        answers = have_samples([bytes(row.beginning) for row in rows]) if rows else []
+        answers = have_samples([bytes(row.first_bytes) for row in rows]) if rows else []
     except SlowFileError:  # the page of that file reports it
         answers = []
     ids = [row.pk for row, has_samples in zip(rows, answers, strict=False) if has_samples]
@@ -141,7 +141,7 @@ def waiting_samples() -> QuerySet[Upload]:
 
 def waiting_programs() -> QuerySet[Upload]:
     """The waiting uploads that are compiled programs, newest first."""
-    ids = [row.pk for row in uploads_with_beginnings() if is_program(bytes(row.beginning))]
+    ids = [row.pk for row in uploads_with_beginnings() if is_program(bytes(row.first_bytes))]
     return waiting_uploads().filter(pk__in=ids).order_by("-id")
 
 

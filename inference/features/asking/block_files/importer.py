@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import time
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,7 @@ from inference.features.asking.block_files.request import (
 )
 from inference.features.asking.block_sets.query import outcomes_of
 from inference.features.asking.predictors.kinds import predictor_of
-from inference.features.library.uploads.query import discard_upload
+from inference.features.library.uploads.query import lock_upload
 from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.formats.block_doubts import Bounds
 from inference.formats.block_files import (
@@ -108,20 +109,21 @@ class BlockFileImporter(UploadImporter):
     def reads(self, file: BinaryIO) -> bool:
         return block_file_of(file.read(BEGINNING)) is not None
 
-    def read(self, content: bytes, file_name: str, options: Json) -> Json:
+    def read(self, file: BinaryIO, file_name: str, options: Json) -> Json:
         """The format of a file, with a preview of a table of blocks, or the first loops of a listing.
 
         Raises `ExchangeError` or `ConfigError`.
         """
-        sort = block_file_of(content)
+        sort = block_file_of(file.read(BEGINNING))
+        file.seek(0)
         if sort is None:
             raise ExchangeError(f"{file_name} is none of {self.titles}")
         if sort is BlockFileSort.LISTING:
-            return {"sort": sort.value, **_first_loops(content, file_name)}
+            return {"sort": sort.value, **_first_loops(file.read(), file_name)}
         if sort in LOOP_SORTS:
             return {"sort": sort.value}
         request = BlockImportConfig.read({**options, "upload": 0}).as_json() if options else {}
-        return {"sort": sort.value, **preview_of(content, file_name, request)}
+        return {"sort": sort.value, **preview_of(file, file_name, request)}
 
     def import_path(self, path: Path, options: Mapping[str, Any]) -> list[str]:
         """Import a file at once; the lines are its report. Raises `ExchangeError`."""
@@ -150,24 +152,23 @@ class BlockFileImporter(UploadImporter):
         row = store_loops(loops, path.name, name, note=options["note"])
         return _loop_import_lines(row, loops)
 
-    def import_upload(self, task: Task, upload: Upload, content: bytes) -> Store:
+    def import_upload(self, task: Task, upload: Upload) -> Store:
         """Read the file; the result stores it when the run ends. Raises `ExchangeError` or `JobError`."""
-        sort, config, file_name = block_file_of(content), task.run.config, upload.file_name
+        sort, config, file_name = block_file_of(bytes(upload.beginning)), task.run.config, upload.file_name
         about = {"note": config["note"], "run": task.run}
         if sort in LOOP_SORTS:
-            loops = _loops(
-                content, file_name, sort, config, samples_of(config), progress_reporter(task, "bytes")
-            )
+            report = progress_reporter(task, "bytes")
+            loops = _loops(upload.content, file_name, sort, config, samples_of(config), report)
 
             def make_loops(name: str) -> tuple[BasicBlockSet, list[str]]:
                 row = store_loops(loops, file_name, name, **about)
                 return row, _loop_import_lines(row, loops)
 
             return partial(_store, task, upload, "loops", make_loops)
-        reading = _checked_blocks(task, upload, content)
+        reading = _checked_blocks(task, upload)
 
         def make_blocks(name: str) -> tuple[BasicBlockSet, list[str]]:
-            row, look_result = store(io.BytesIO(content), file_name, name, reading, **about)
+            row, look_result = store(upload.open(), file_name, name, reading, **about)
             return row, block_import_lines(row, look_result)
 
         return partial(_store, task, upload, "import", make_blocks)
@@ -203,9 +204,10 @@ def _first_loops(content: bytes, file_name: str) -> Json:
 
 
 def _store(task: Task, upload: Upload, usual: str, make: StoreSet) -> tuple[Json, Sequence[Event]]:
-    discard_upload(upload)
+    lock_upload(upload)
     name = task.run.config["name"] or free_name(BasicBlockSet, _stem(upload.file_name, usual))
-    row, lines = make(name)
+    row, lines = make(name)  # reads the file
+    upload.delete()
     result: Json = {"block_set": row.pk, "name": row.name, "rows": row.size}
     return result, [*(Log("info", line) for line in lines), ResultStored(result)]
 
@@ -231,12 +233,13 @@ def progress_reporter(task: Task, unit: str) -> Callable[[int, int], None]:
     return tell
 
 
-def _checked_blocks(task: Task, upload: Upload, content: bytes) -> BlockSetOptions:
+def _checked_blocks(task: Task, upload: Upload) -> BlockSetOptions:
     """The options that read a table, after a check of all its rows. Raises `JobError` if they are refused."""
     task.reporter.emit(PhaseStarted("check", 1, STAGES))
-    total, report = content.count(b"\n"), progress_reporter(task, "rows")
+    with upload.open() as file:
+        total, report = sum(1 for _ in file), progress_reporter(task, "rows")
     reading = reading_options(task.run.config)
-    check = summarise(io.BytesIO(content), upload.file_name, reading, lambda n: report(n, max(n, total)))
+    check = summarise(upload.open(), upload.file_name, reading, lambda n: report(n, max(n, total)))
     if not check.acceptable:
         raise JobError("\n".join(["nothing was imported", *(check.lines() or ["the file has no row"])]))
     task.reporter.emit(PhaseStarted("store", 2, STAGES))
@@ -259,12 +262,12 @@ def reading_options(options: Mapping[str, Any]) -> BlockSetOptions:
     return BlockSetOptions(BrokenRows(options.get("broken") or BrokenRows.STOP), scales, Bounds(width, ports))
 
 
-def preview_of(content: bytes, file_name: str, options: Json) -> Json:
+def preview_of(file: BinaryIO, file_name: str, options: Json) -> Json:
     """The preview of a table of blocks, from its first rows without unreadable ones.
 
     `usual`: the detected scale of each column, without options. `whole`: whether these are all rows.
     """
-    first = beginning_of(content, PREVIEW_BYTES)
+    first = beginning_of(file, PREVIEW_BYTES)
     usual = summarise(
         io.BytesIO(first),
         file_name,
@@ -273,7 +276,7 @@ def preview_of(content: bytes, file_name: str, options: Json) -> Json:
     preview_options = {**options, "broken": BrokenRows.SKIP}
     reading = summarise(io.BytesIO(first), file_name, reading_options(preview_options)) if options else usual
     scales = [column.scale.value for column in usual.columns]
-    return {**reading.as_json(), "usual": scales, "whole": len(first) == len(content)}
+    return {**reading.as_json(), "usual": scales, "whole": len(first) == file.seek(0, os.SEEK_END)}
 
 
 def block_import_lines(row: BasicBlockSet, reading: BlockSetSummary) -> list[str]:

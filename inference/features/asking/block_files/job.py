@@ -9,7 +9,7 @@ from inference.core.events import Event, Log, ResultStored
 from inference.core.protocols import Json
 from inference.features.asking.block_files.importer import progress_reporter
 from inference.features.asking.block_files.query import (
-    upload_importer_of_content,
+    upload_importer_of_file,
     upload_importers,
 )
 from inference.features.asking.block_files.request import (
@@ -53,7 +53,7 @@ class LoopsJob(Job):
         """Search the loops. Raises `ExchangeError` or `JobError` for a file that cannot be read."""
         config = task.run.config
         upload = needed_row(Upload, config["upload"], "uploaded file")
-        content = bytes(upload.content)
+        content = upload.content
         if block_file_of(content) is not BlockFileSort.PROGRAM:
             raise JobError(f"{upload.file_name} is no compiled program: expected {EXPECTED}")
         loop_filter, samples = loop_filter_of(config), samples_of(config)
@@ -74,12 +74,11 @@ class BlockImportJob(LoopsJob):
     def work(self, task: Task) -> Store:
         """Read the file; the result stores it when the run ends. Raises `ExchangeError` or `JobError`."""
         upload = needed_row(Upload, task.run.config["upload"], "uploaded file")
-        content = bytes(upload.content)
-        importer = upload_importer_of_content(content)
+        importer = upload_importer_of_file(upload.open())
         if importer is None:
             titles = ", ".join(candidate.titles for candidate in upload_importers())
             raise JobError(f"{upload.file_name} is none of {titles}")
-        return importer.import_upload(task, upload, content)
+        return importer.import_upload(task, upload)
 
 
 _FIELDS = ("key", "function", "address", "instructions", "left_out", "weight", "percent")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Collection, Iterator, Sequence
-from typing import Protocol, runtime_checkable
+from typing import BinaryIO, Protocol, runtime_checkable
 
 from django.urls import reverse
 
@@ -16,7 +16,7 @@ from inference.formats.block_doubts import Bounds
 from inference.formats.block_files import BlockFileSort, block_file_of
 from inference.formats.block_sets import BlockSetOptions, summarise
 from inference.formats.blocks_csv import BrokenRows
-from inference.formats.other_formats import Importer, importer_of_content, importers
+from inference.formats.other_formats import Importer, importer_of_file, importers
 from inference.formats.perf_texts import is_annotate
 from inference.models import Run, Upload
 from inference.models.named import Named
@@ -39,7 +39,7 @@ class UploadImporter(Importer, Protocol):
     """Name of the URL that lists these rows."""
     list_title: str
 
-    def import_upload(self, task: Task, upload: Upload, content: bytes) -> Store:
+    def import_upload(self, task: Task, upload: Upload) -> Store:
         """Read the file, to be stored when the run is finished. Raises `ExchangeError` or `JobError`."""
         ...
 
@@ -52,9 +52,9 @@ def upload_importers() -> list[UploadImporter]:
     return [importer for importer in importers() if isinstance(importer, UploadImporter)]
 
 
-def upload_importer_of_content(content: bytes) -> UploadImporter | None:
-    """The importer of an uploaded file with this content; None if there is none."""
-    importer = importer_of_content(content)
+def upload_importer_of_file(file: BinaryIO) -> UploadImporter | None:
+    """The importer of an uploaded file; None if there is none."""
+    importer = importer_of_file(file)
     return importer if isinstance(importer, UploadImporter) else None
 
 

@@ -59,7 +59,7 @@ class BlockImportConfig(LoopsConfig):
 def check_loops(complete: Json) -> None:
     """Check samples, weighing and least. Raises `ConfigError` naming the field."""
     if complete["samples"] is not None:
-        read_row(Upload.objects.defer("content"), "samples", complete["samples"], "uploaded file")
+        read_row(Upload.objects.defer("beginning"), "samples", complete["samples"], "uploaded file")
     elif complete["weighing"] == Weighing.ITERATIONS or complete["least"]:
         raise ConfigError("weighing and least need samples: name the upload that has them in samples")
 
@@ -80,4 +80,4 @@ def samples_of(config: Json) -> tuple[bytes, str] | None:
     if pk is None:
         return None
     row = needed_row(Upload, pk, "uploaded file with the samples")
-    return bytes(row.content), row.file_name
+    return row.content, row.file_name

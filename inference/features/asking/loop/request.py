@@ -37,7 +37,7 @@ class LoopQuestion(BaseModel):
     code: str = Field(
         "",
         max_length=TEXT_LIMIT,
-        description="Assembly of x86-64 or AArch64, a listing, or machine code in hexadecimal digits.",
+        description="Assembly of x86-64, AArch64 or RISC-V, a listing, or machine code in hexadecimal digits.",
         examples=["imul rax, rbx\nadd rcx, rax"],
     )
     cpu: str = Field("", max_length=200, description="Name of a core model; empty: the newest one.")

@@ -30,6 +30,7 @@ _NAMES = {
     BoundKind.MEMORY: ("memory", False),
     BoundKind.FRONT_END: ("the front end", False),
     BoundKind.SCHEDULER: ("the scheduler", False),
+    BoundKind.ORDER: ("program order", False),
 }
 """The name of a bound in a sentence, and whether it is plural."""
 
@@ -166,6 +167,8 @@ def _uses_busiest(analysis: LoopAnalysis, instruction: InstructionAnalysis) -> b
 def _beside(analysis: LoopAnalysis) -> list[str]:
     """How near another bound is: that of ports, or else the largest; none where the cycles are open."""
     largest, *smaller_bounds = analysis.bounds
+    # The simulation of program order has all other limits in it.
+    smaller_bounds = [bound for bound in smaller_bounds if bound.kind is not BoundKind.ORDER]
     if analysis.is_unknown or not smaller_bounds:
         return []
     shares = {bound.kind: bound.usual / largest.usual for bound in smaller_bounds}

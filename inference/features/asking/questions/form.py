@@ -144,9 +144,9 @@ class BlockForm(RunForm, ProcessorForm):
     code = forms.CharField(
         label="Basic blocks",
         max_length=TEXT_LIMIT,
-        help_text="Assembly of x86-64 or AArch64, what compilers, disassemblers, debuggers and perf print, "
-        "or machine code in hexadecimal digits. Code with jumps is cut into loops; other paragraphs are a "
-        "block each.",
+        help_text="Assembly of x86-64, AArch64 or RISC-V; output of compilers, disassemblers, debuggers and "
+        "perf; or machine code in hexadecimal digits. Code with jumps is cut into loops. Every other "
+        "paragraph is a block.",
         widget=forms.Textarea(
             attrs={"rows": 10, "class": "mono", "spellcheck": "false", "autocapitalize": "off"}
         ),
@@ -156,7 +156,7 @@ class BlockForm(RunForm, ProcessorForm):
         of=BlockOptions,
         alone=False,  # in a loop, one will do: `choose_rows` checks all options together
         label="Number of copies",
-        help_text="0: as many as make about 800 instructions and 512 stores; in a loop 100 instructions.",
+        help_text="0: for about 1,600 instructions (100 in a loop), more if a block stores often.",
         required=True,
     )
     registers = AddressField(

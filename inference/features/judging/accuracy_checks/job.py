@@ -85,7 +85,7 @@ def _reader(
     upload = needed_row(Upload, config.upload, "uploaded file")
     began = time.monotonic()
     loops = find_loops(
-        bytes(upload.content),
+        upload.content,
         upload.file_name,
         LoopFilter(),
         report=lambda done, total: report_progress(task, "read", done, total, "bytes", began),

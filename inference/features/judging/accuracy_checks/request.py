@@ -68,7 +68,7 @@ def read_config(description: Json) -> AccuracyCheckConfig:
         if not block_set.size:
             raise ConfigError(f"block_set: {block_set.name!r} has no blocks")
     else:
-        read_row(Upload.objects.defer("content"), "upload", config.upload, "uploaded file")
+        read_row(Upload.objects.defer("beginning"), "upload", config.upload, "uploaded file")
     rows = rows_in_mode(read_rows(Predictor, "predictors", config.predictors), config.mode)
     return config.model_copy(update={"predictors": [row.pk for row in rows]})
 

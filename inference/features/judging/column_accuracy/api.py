@@ -160,7 +160,7 @@ class GateResultOut(Schema):
     numbers_before: int = Field(
         description="Blocks with a reference above 0, in the baseline.", examples=[498]
     )
-    numbers: int = Field(description="Blocks with a reference above 0, now.", examples=[498])
+    numbers: int = Field(description="Blocks with a reference above 0, at present.", examples=[498])
     worse: list[str] = Field(description="Columns that do not pass.", examples=[["llvm-mca 22 · znver2"]])
     columns: list[ColumnVerdictOut]
     added: list[str] = Field(description="Columns not in the baseline; not judged.", examples=[[]])

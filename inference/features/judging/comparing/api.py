@@ -90,7 +90,7 @@ class ContradictionOut(Schema):
     blocker: SchemeText
     copies: int = Field(examples=[8])
     ports: list[str] = Field(examples=[["0", "1"]])
-    shown: int = Field(description="Number of µops by the witness.", examples=[1])
+    shown: int = Field(description="Number of µops that the witness shows.", examples=[1])
     said: int = Field(description="Number of µops by the second mapping.", examples=[2])
 
 

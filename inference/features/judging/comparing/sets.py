@@ -101,7 +101,7 @@ class ComparedSets:
         return differences_by_scheme(self.question)
 
     def figures(self) -> Json:
-        """The numbers that API and shell share."""
+        """Scores, median difference in per cent, and numbers of experiments that only one set has."""
         median = self.agreement.median
         return {
             **self.agreement.scores.as_json(),

@@ -187,12 +187,13 @@ def _times(row: _SetRow, measurements: int) -> SetTimes:
     ends, timed, ids = (np.concatenate(column) for column in zip(*columns, strict=True))
     order = np.argsort(ids, kind="stable")  # faster than sorting in the database
     ends, timed = ends[order], timed[order]
-    _, begin = np.unique((ends @ (len(schemes), 1))[::-1], return_index=True)
-    last = len(ends) - 1 - begin  # the last of repeated experiments, in the order of the texts
-    single = ends[last, 0] == ends[last, 1]
-    alone, together = last[single], last[~single]
+    # One key per pair of places. The first of each key in reversed order is the newest measurement of it.
+    _, first_reversed = np.unique((ends @ (len(schemes), 1))[::-1], return_index=True)
+    newest = len(ends) - 1 - first_reversed
+    is_single = ends[newest, 0] == ends[newest, 1]
+    alone, together = newest[is_single], newest[~is_single]
     measured_alone = ends[alone, 0]
-    new_place = np.full(len(schemes), -1)
+    new_place = np.full(len(schemes), -1)  # -1: not measured alone, so its pairs have nothing to compare with
     new_place[measured_alone] = np.arange(len(measured_alone))
     together = together[(new_place[ends[together]] >= 0).all(axis=1)]
     texts = [schemes[number] for number in measured_alone.tolist()]

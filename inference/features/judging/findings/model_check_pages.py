@@ -233,7 +233,7 @@ class CheckForm(MeasuringForm):
     mixes = RequestField(
         label="Mixes of each length",
         paper="5,000",
-        help_text="Of 2 to 6, 10, 15 and 20 schemes within 10 %; 0 for none.",
+        help_text="Of 2 to 6, 10, 15 and 20 schemes that are predicted within 10 % when alone; 0: none.",
         required=True,
     )
     sequences = RequestField(

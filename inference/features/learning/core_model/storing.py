@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from django.db import transaction
 
@@ -85,10 +85,10 @@ class CoreModelFiles(Importer):
     titles = "core model (own JSON)"
     preview = "upload-core-model"
 
-    def read(self, content: bytes, file_name: str, options: Json) -> Json:
+    def read(self, file: BinaryIO, file_name: str, options: Json) -> Json:
         """The summary, and the document to store. Raises `ExchangeError`."""
         del file_name, options
-        document = read_core_model(content)
+        document = read_core_model(file.read())
         return {**document_summary(document), "document": document.model_dump()}
 
     def import_path(self, path: Path, options: Mapping[str, Any]) -> list[str]:

@@ -22,9 +22,9 @@ from inference.core.core_model.scheduler_inference import (
     CoreSchedulerFinding,
     MeasuredBlock,
     MeasuredBody,
-    dispatch_width,
     infer_core_scheduler,
 )
+from inference.core.core_model.simulated_program import dispatch_width
 from inference.core.core_model.slot_counting import (
     counted_slots,
     filler_experiments,

@@ -24,6 +24,8 @@ CLASSES_PER_PAGE = 50
 MAX_COLUMNS = 24
 """Number of resources above which rows list loads instead of having a column per resource."""
 LISTED = 12
+"""Loads that a row lists, where resources have no columns."""
+
 SHADES = 4
 
 
@@ -86,6 +88,7 @@ def _row(load_class: LoadClass, value: Resources, ids: dict[str, int], wide: boo
     return LoadClassRow(schemes, cycles, cells, max(0, len(ordered) - LISTED))
 
 
-def _cell(resource: str, load: float, most: float) -> LoadCell:
-    shade = 0 if load == 0 else max(1, min(SHADES, int(SHADES * load / most + 1e-9)))
+def _cell(resource: str, load: float, cycles: float) -> LoadCell:
+    # The sum of loads is rounded: 1e-9 keeps the limiting resource in the darkest shade.
+    shade = 0 if load == 0 else max(1, min(SHADES, int(SHADES * load / cycles + 1e-9)))
     return LoadCell(resource, load, shade)

@@ -18,7 +18,7 @@ from inference.isa.blocks import DETECTED
 from inference.isa.code.block import Block, BlockError
 from inference.isa.search import SearchError
 from inference.isa.targets import DEFAULT
-from inference.isa.targets.aarch64_recognition import looks_like_aarch64
+from inference.isa.targets.recognition import isa_of_text
 from inference.models import (
     ISA,
     BasicBlockSet,
@@ -83,7 +83,7 @@ def pasted_code(text: str) -> PastedCode | None:
     try:
         return PastedCode(code, read_blocks(code, MAX_BLOCKS, DETECTED), "", certain)
     except BlockError as error:
-        return PastedCode(code, (), str(error), certain) if certain or looks_like_aarch64(code) else None
+        return PastedCode(code, (), str(error), certain) if certain or isa_of_text(code) != DEFAULT else None
 
 
 def with_words(rows: QuerySet[Any], text: str) -> QuerySet[Any]:

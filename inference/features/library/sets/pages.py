@@ -208,7 +208,7 @@ class MergeForm(RequestForm):
     )
     tolerance = RequestField(
         label="Tolerance in per cent",
-        help_text="Of the smaller time: larger differences are conflicts; otherwise the first set counts.",
+        help_text="Relative to the smaller time. Larger differences are conflicts; below that, the first set's number is used.",
         required=True,
     )
     note = note_field()

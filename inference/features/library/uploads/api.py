@@ -125,7 +125,7 @@ def preview_upload(
     import with the same effect has the fields `taken`, as answered here, and `"broken": "leave out"`.
     """
     row = get_object_or_404(waiting_uploads().defer(None), pk=upload_id)
-    recognition = recognise(bytes(row.content))
+    recognition = recognise(row.content)
     if recognition.run:
         return _archive(recognition)
     if recognition.other:

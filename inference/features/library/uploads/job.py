@@ -28,7 +28,7 @@ from inference.features.running.runs.archive import RunArchives, store_archive
 from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.formats.file_numbers import FileUnit
 from inference.formats.import_formats import ParsedFile, name_list_of, pack, read, rejects_of, unpack
-from inference.formats.other_formats import importer_of_content
+from inference.formats.other_formats import importer_of_file
 from inference.formats.problems import ExchangeError
 from inference.formats.run_archive_reading import RunArchive, read_archive
 from inference.isa.microarchitecture import TOOL_NAMES
@@ -127,9 +127,9 @@ class ReadJob(Job):
         """Parses the file. Raises `JobError` or `ExchangeError` if there is nothing to preview."""
         request = ReadConfig.from_stored(task.run.config)
         upload = _upload(request.upload, "the uploaded file has been deleted")
-        other = importer_of_content(bytes(upload.content))
+        other = importer_of_file(upload.open())
         if other is not None:
-            content = other.read(bytes(upload.content), upload.file_name, request.options)
+            content = other.read(upload.open(), upload.file_name, request.options)
             return partial(_save_preview, task.run, upload, {"page": other.preview, "seen": content}, None)
         reading = read_upload(upload, request.unit, request.microarchitecture or "")
         task.reporter.pulse()
@@ -155,7 +155,7 @@ def read_upload(upload: Upload, unit: str, microarchitecture: str = "", parse: P
         if same_unit and earlier.part == microarchitecture:
             return earlier
     file_unit = FileUnit(unit) if unit else None
-    return parse(bytes(upload.content), upload.file_name, file_unit, microarchitecture)
+    return parse(upload.content, upload.file_name, file_unit, microarchitecture)
 
 
 def preview_as(
@@ -191,7 +191,7 @@ def _upload(pk: int, missing: str) -> Upload:
 
 def _side_file(pk: int, read_it: Callable[[bytes, str], Value]) -> Value:
     upload = _upload(pk, "an accompanying file was deleted")
-    return read_it(bytes(upload.content), upload.file_name)
+    return read_it(upload.content, upload.file_name)
 
 
 def outcomes(runs: Sequence[Run]) -> dict[int, RunOutcome]:
@@ -249,7 +249,7 @@ def _readable_by(read: Callable[[bytes, str], object]) -> list[Json]:
     waiting: QuerySet[Any] = waiting_uploads().defer(None).defer("parsed")
     for upload in waiting.filter(size__lte=SIDE_FILE_SIZE):
         with suppress(ExchangeError):
-            read(bytes(upload.content), upload.file_name)
+            read(upload.content, upload.file_name)
             uploads.append({"id": upload.pk, "name": upload.file_name})
     return uploads
 
@@ -305,7 +305,7 @@ class ImportJob(Job):
         """Parses the file; it is stored when the run finishes. Raises `JobError` with its problems."""
         request = ImportConfig.from_stored(task.run.config)
         upload = _upload(request.upload, "the uploaded file has been deleted")
-        if isinstance(importer_of_content(bytes(upload.content)), RunArchives):
+        if isinstance(importer_of_file(upload.open()), RunArchives):
             return _import_archive(task, upload)
         labels = [f"Read {upload.file_name}", "Store all of it"]
         task.reporter.emit(PhaseStarted("read", 1, labels))
@@ -379,7 +379,7 @@ def _store(
 def _import_archive(task: Task, upload: Upload) -> Store:
     """Parses the zip; it is stored when the run finishes. Raises `JobError` with its problems."""
     try:
-        archive = read_archive(bytes(upload.content))
+        archive = read_archive(upload.content)
     except ExchangeError as error:
         raise JobError(f"nothing was imported: {error}") from error
     return partial(_store_archive, task, archive, upload)

@@ -15,7 +15,6 @@ from django.contrib.auth import get_user_model
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.db.models import QuerySet, Sum
-from django.db.models.functions import Length
 
 from inference.core.evaluator import ThroughputModel
 from inference.core.protocols import Json
@@ -26,8 +25,8 @@ from inference.formats.file_numbers import FileUnit, doubts_of, unit_in_doubt
 from inference.formats.import_formats import file_to_store
 from inference.formats.other_formats import importers
 from inference.formats.parsing import NEAREST, Parsed
-from inference.models import ExperimentSet, LatencySet, PortMapping, ResourceMapping, Run, Upload
-from inference.models.run import UNDECIDED
+from inference.models import ExperimentSet, LatencySet, PortMapping, ResourceMapping, Run, Upload, UploadPart
+from inference.models.run import UNDECIDED, UPLOAD_SIZE
 from inference.runs.errors import ConfigError, JobError, LimitError
 from inference.runs.lifecycle import submit
 from inference.runs.request import read_row
@@ -37,7 +36,7 @@ from inference.storage.instruction_sets import vocabulary
 
 def free_upload(pk: object) -> Upload:
     """The file with this id, without its content. Raises `ConfigError` if a run imports it."""
-    return _checked(read_row(Upload.objects.select_related("run").defer("content"), "upload", pk, _TITLE))
+    return _checked(read_row(Upload.objects.select_related("run").defer("beginning"), "upload", pk, _TITLE))
 
 
 def claim_upload(run: Run) -> None:
@@ -45,15 +44,21 @@ def claim_upload(run: Run) -> None:
 
     Call it in the transaction that submits the run.
     """
-    rows = Upload.objects.select_for_update(of=("self",)).defer("content")
+    rows = Upload.objects.select_for_update(of=("self",)).defer("beginning")
     upload = _checked(read_row(rows, "upload", run.config["upload"], _TITLE))
     Upload.objects.filter(pk=upload.pk).update(run=run)
 
 
+def lock_upload(upload: Upload) -> None:
+    """Locks a file before its content is stored. Raises `JobError` if another run has imported it."""
+    if not Upload.objects.select_for_update().filter(pk=upload.pk).values_list("pk"):
+        raise JobError(f"{upload.file_name} has been imported by another run meanwhile")
+
+
 def discard_upload(upload: Upload) -> None:
     """Deletes a file before its content is stored. Raises `JobError` if another run has imported it."""
-    if not Upload.objects.filter(pk=upload.pk).delete()[0]:
-        raise JobError(f"{upload.file_name} has been imported by another run meanwhile")
+    lock_upload(upload)
+    upload.delete()
 
 
 _TITLE = "uploaded file"
@@ -67,8 +72,8 @@ def _checked(upload: Upload) -> Upload:
 
 def waiting_uploads() -> QuerySet[Upload]:
     """Uploads without an import, oldest first, with their `size` in bytes and without their content."""
-    rows = Upload.objects.filter(UNDECIDED).defer("content", "parsed")
-    return rows.annotate(size=Length("content")).order_by("id")
+    rows = Upload.objects.filter(UNDECIDED).defer("beginning", "parsed")
+    return rows.annotate(size=UPLOAD_SIZE).order_by("id")
 
 
 SIDE_FILE_SIZE = 4 << 20  # bytes; a list of all schemes of an instruction set is far smaller
@@ -114,12 +119,19 @@ def _receive(file: UploadedFile[bytes], spools: ExitStack) -> _Received:
 
 def _store_upload(received: _Received, user: Any) -> Upload:
     digest, name = received.sha256, received.name
-    waiting = Upload.objects.filter(UNDECIDED, sha256=digest, file_name=name).defer("content").first()
+    waiting = Upload.objects.filter(UNDECIDED, sha256=digest, file_name=name).defer("beginning").first()
     if waiting is not None:
         return waiting
     _require_room(user, received.size)
     received.file.seek(0)
-    return Upload.objects.create(file_name=name, content=received.file.read(), sha256=digest, created_by=user)
+    beginning = received.file.read(UploadPart.SIZE)
+    further = received.size - len(beginning)
+    upload = Upload.objects.create(
+        file_name=name, beginning=beginning, further_bytes=further, sha256=digest, created_by=user
+    )
+    for number in range(1, -(-further // UploadPart.SIZE) + 1):
+        UploadPart.objects.create(upload=upload, number=number, content=received.file.read(UploadPart.SIZE))
+    return upload
 
 
 def _require_room(user: Any, size: int) -> None:
@@ -136,7 +148,7 @@ def _require_room(user: Any, size: int) -> None:
     if max_files and files.count() >= max_files:
         raise LimitError(f"you have {max_files} waiting files, the maximum: import or discard some")
     if max_bytes:
-        total_bytes = files.aggregate(bytes=Sum(Length("content")))["bytes"] or 0
+        total_bytes = files.aggregate(bytes=Sum(UPLOAD_SIZE))["bytes"] or 0
         if total_bytes + size > max_bytes:
             raise LimitError(
                 f"your waiting files would have {(total_bytes + size) / 2**20:.1f} MiB together, more than "

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import asdict, dataclass
 
 from inference.features.running.runs.archive import RunArchives
 from inference.formats.file_numbers import FileUnit
 from inference.formats.import_formats import ParsedFile, pack, read, unpack
-from inference.formats.other_formats import importer_of_content
+from inference.formats.other_formats import importer_of_file
 from inference.formats.run_archive_reading import archive_summary
 from inference.web.reading_process import READING_SECONDS, read_isolated
 
@@ -36,7 +37,7 @@ def parse_isolated(content: bytes, file_name: str, unit: FileUnit | None, part: 
 
 
 def _recognise(content: bytes) -> bytes:
-    importer = importer_of_content(content)
+    importer = importer_of_file(io.BytesIO(content))
     if isinstance(importer, RunArchives):
         glimpse = archive_summary(content)
         recognition = Recognition(run=glimpse.name, rows=glimpse.rows)

@@ -25,9 +25,10 @@ from inference.formats.core_model_json import core_model_json, core_model_text, 
 from inference.formats.parsing import AnyNames, parse
 from inference.formats.problems import ExchangeError
 from inference.isa.targets import DEFAULT, FOLDERS
+from inference.measuring.rvsim_core import IN_ORDER, RvsimCore
 from inference.measuring.simulated import COUNTERS, NOTHING
 from inference.measuring.simulated_agent import SimulatedHarness, executing_facts, simulated_facts
-from inference.measuring.simulated_core.core import ExecutingHarness, SimulatedCore
+from inference.measuring.simulated_core.core import ExecutingCore, ExecutingHarness, SimulatedCore
 from inference.measuring.simulated_core.sampled import sampled_core
 from inference.models import PortMapping as PortMappingRow
 from inference.models import StoredCoreModel
@@ -72,7 +73,13 @@ class Command(DataCommand):
             help="core that executes code: a core model or its file, a processor that llvm-mca models, or a "
             "number that all of its properties are sampled by",
         )
+        truth.add_argument(
+            "--rvsim",
+            metavar="CORE",
+            help=f"core of the RISC-V simulator rvsim, such as p550 or {IN_ORDER}; needs pmweb[rvsim]",
+        )
         parser.add_argument("--isa", default=DEFAULT, choices=sorted(FOLDERS), help="of a sampled core")
+        parser.add_argument("--in-order", action="store_true", help="a sampled core issues in program order")
         parser.add_argument("--write-truth", metavar="FILE", help="write the core model of --core, and end")
         for name, (usual, what) in _NUMERIC_OPTIONS.items():
             option = f"--{name.replace('_', '-')}"
@@ -82,9 +89,9 @@ class Command(DataCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Serve until a signal stops the agent, or the site refuses it."""
-        core = _core(options["core"], options["isa"]) if options["core"] else None
+        core = _core(options)
         if options["write_truth"]:
-            if core is None:
+            if not isinstance(core, SimulatedCore):
                 raise CommandError("--write-truth writes the core model of --core: give a core")
             document = core_model_json(core.model, name=f"{core.name}, truth", isa=core.isa)
             Path(options["write_truth"]).write_text(core_model_text(document))
@@ -101,13 +108,13 @@ class Command(DataCommand):
 
 
 def _answering(options: dict[str, Any]) -> tuple[Harness, Json]:
-    """The harness and the facts of a processor with a port mapping."""
+    """(harness, facts) of a simulated processor that answers by a port mapping and executes nothing."""
     name, mapping, isa = _mapping(options["mapping"])
     chosen = {key: options[key] for key in (*_NUMERIC_OPTIONS, "counters", "seed")}
     return SimulatedHarness(mapping, **chosen), simulated_facts(name, mapping, options["counters"], isa)
 
 
-def _executing(core: SimulatedCore, options: dict[str, Any]) -> tuple[Harness, Json]:
+def _executing(core: ExecutingCore, options: dict[str, Any]) -> tuple[Harness, Json]:
     """The harness and the facts of a core that executes code."""
     of_mappings = [key for key in _NUMERIC_OPTIONS if key not in _CORE_OPTIONS]
     if refused := [key for key in of_mappings if options[key] != _NUMERIC_OPTIONS[key][0]]:
@@ -115,13 +122,28 @@ def _executing(core: SimulatedCore, options: dict[str, Any]) -> tuple[Harness, J
     if options["counters"] != NOTHING:
         raise CommandError("a core that executes code has no counters: leave out --counters")
     chosen = {key: options[key] for key in (*_CORE_OPTIONS, "seed")}
-    mapping = core.model.mapping
-    assert mapping is not None, "a simulated core has ports"
-    return ExecutingHarness(core, **chosen), executing_facts(core.name, mapping, core.isa)
+    mapping = core.model.mapping if isinstance(core, SimulatedCore) else None
+    return ExecutingHarness(core, **chosen), executing_facts(core.name, core.isa, mapping)
 
 
-def _core(name: str, isa: str) -> SimulatedCore:
-    """The core of a file, of a stored core model, of a seed, or of a processor of llvm-mca, in this order."""
+def _core(options: dict[str, Any]) -> ExecutingCore | None:
+    """The core that executes code; None where a port mapping answers."""
+    if options["rvsim"]:
+        try:
+            return RvsimCore(options["rvsim"])
+        except InvalidInputError as error:
+            raise CommandError(f"--rvsim: {error}") from error
+    if not options["core"]:
+        return None
+    if options["core"].isdecimal() and not Path(options["core"]).is_file():
+        return sampled_core(options["isa"], int(options["core"]), in_order=options["in_order"])
+    if options["in_order"]:
+        raise CommandError("--in-order is an option of a sampled core: give a number as --core")
+    return _named_core(options["core"])
+
+
+def _named_core(name: str) -> SimulatedCore:
+    """The core of a file, of a stored core model, or of a processor of llvm-mca, in this order."""
     path = Path(name)
     row = StoredCoreModel.objects.select_related("isa").filter(name=name).first()
     try:
@@ -132,8 +154,6 @@ def _core(name: str, isa: str) -> SimulatedCore:
             return SimulatedCore(row.isa.name, core_model_of(row), row.name)
     except (ExchangeError, InvalidInputError) as error:
         raise CommandError(f"--core: {error}") from error
-    if name.isdecimal():
-        return sampled_core(isa, int(name))
     try:
         modelled = modelled_core(McaSettings(cpu=name))
     except (PredictorError, InvalidInputError) as error:

@@ -142,7 +142,7 @@ class NewRun(Described):
     model_config = ConfigDict(extra="forbid", json_schema_extra=_with_named_examples)
 
     name: str = Field(
-        "", max_length=NAME_LIMIT, description="Name of the run; if empty, it is named by what it is of."
+        "", max_length=NAME_LIMIT, description="Name of the run; if empty, it is made of the run's subject."
     )
     note: str = Field("", max_length=NOTE_LIMIT, description="Note of the run.")
     forked_from: Id | None = Field(None, description="The run that this one is a changed copy of.")

@@ -156,13 +156,13 @@ class RunArchives(Importer):
     def reads(self, file: BinaryIO) -> bool:
         return is_archive(file.read())
 
-    def read(self, content: bytes, file_name: str, options: Json) -> Json:
+    def read(self, file: BinaryIO, file_name: str, options: Json) -> Json:
         """A preview of the zip; its import reads the remaining parts.
 
         Raises `ExchangeError` if the zip is damaged or runs of its kind are not imported.
         """
         del file_name, options
-        preview = archive_summary(content)
+        preview = archive_summary(file.read())
         manifest = preview.manifest
         _reader_of(manifest.run.kind)
         return {

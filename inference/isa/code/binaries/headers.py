@@ -25,23 +25,25 @@ class FileMachine(NamedTuple):
     Attributes:
         isa: Name of the instruction set.
         elf: pyelftools' name of its number in ELF files.
-        mach_o: Its number in Mach-O files.
+        mach_o: Its number in Mach-O files, None without.
         from_end: Whether a jump's displacement counts from its end, where the displacement stands as well.
     """
 
     isa: str
     elf: str
-    mach_o: int
+    mach_o: int | None
     from_end: bool
 
 
 MACHINES = (
     FileMachine("x86-64", "EM_X86_64", 0x0100_0007, from_end=True),
     FileMachine("AArch64", "EM_AARCH64", 0x0100_000C, from_end=False),
+    FileMachine("RISC-V", "EM_RISCV", None, from_end=False),
 )
 EXPECTED = (
     "an object file, an executable or a shared library of "
-    f"{' or '.join(machine.isa for machine in MACHINES)} in the format ELF or Mach-O is expected"
+    f"{', '.join(machine.isa for machine in MACHINES[:-1])} or {MACHINES[-1].isa} "
+    "in the format ELF or Mach-O is expected"
 )
 
 
@@ -177,7 +179,9 @@ def _elf_file(content: bytes) -> ELFFile:
         BinaryFileError: It has another format, or is cut off within its header.
     """
     if not content.startswith(MAGIC):
-        kind = next((what for magic, what in _FOREIGN_FORMATS.items() if content.startswith(magic)), "")
+        kind = next(
+            (file_kind for magic, file_kind in _FOREIGN_FORMATS.items() if content.startswith(magic)), ""
+        )
         raise BinaryFileError(f"this is {kind}" if kind else f"this is no compiled program; {EXPECTED}")
     if len(content) < _HEADER_BYTES:
         raise BinaryFileError(
@@ -219,8 +223,8 @@ def _kind(file: ELFFile) -> str:
     """
     kind = file["e_type"]
     if kind not in _TYPES:
-        what = "a core dump" if kind == "ET_CORE" else "of an unknown type"
-        raise BinaryFileError(f"this file is {what}; {EXPECTED}")
+        kind_text = "a core dump" if kind == "ET_CORE" else "of an unknown type"
+        raise BinaryFileError(f"this file is {kind_text}; {EXPECTED}")
     return _TYPES[kind]
 
 

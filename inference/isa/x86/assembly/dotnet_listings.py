@@ -39,7 +39,7 @@ _METHOD_END = re.compile(r"; Total bytes of code\b.*")
 _ALIGNMENT = re.compile(r"align\s+\[.*")
 _SOURCE = re.compile(r"(?P<file>\S.*?) @ (?P<line>\d+):?")  # `C:\\Program.cs @ 8:`
 _HEADING = re.compile(  # bounded: a line of at most 1,000 characters
-    r"\s*(?:[;#`*].*|\w*\s+d[bwdqt]\s.*|[-=.*]{3,}.*|\.NET .*)"
+    r"\s*(?:[;#*].*|```.*|\w*\s+d[bwdqt]\s.*|[-=.*]{3,}.*|\.NET .*)"
 )
 """Comments, data and the headings of reports: `RWD00  dq  0000000200000000h`, `## .NET 8.0.4`."""
 

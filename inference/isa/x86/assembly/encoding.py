@@ -109,7 +109,14 @@ def _of_length(written: WrittenInstruction, best: CodeEncoding, length: int) -> 
 
 @lru_cache(maxsize=1 << 12)
 def encode_jump(mnemonic: str, distance: int, bits: int, prefixes: tuple[str, ...] = ()) -> bytes | None:
-    """A jump or call by `distance` bytes from its own end in `bits` bits; None without such an encoding."""
+    """The code of a jump or call; None where it has no such encoding.
+
+    Args:
+        mnemonic: In Intel's or AT&T's spelling.
+        distance: Bytes from the end of the instruction to its target.
+        bits: Width of the distance in the encoding: 8, 16 or 32.
+        prefixes: Such as `bnd` or `notrack`.
+    """
     for reading in (*readings(mnemonic), *att_readings(mnemonic)):
         for opcode in opcodes_of(reading.mnemonic):
             if [place.branch for place in opcode.places] == [bits]:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
-from inference.isa.x86.naming.meaning import is_avx512, meaning_of, mnemonics_named, uops_info_name
+from inference.isa.x86.naming.meaning import (
+    is_avx512,
+    llvm_meaning,
+    meaning_of,
+    mnemonics_named,
+    uops_info_name,
+)
 
-__all__ = ["is_avx512", "meaning_of", "mnemonics_named", "uops_info_name"]
+__all__ = ["is_avx512", "llvm_meaning", "meaning_of", "mnemonics_named", "uops_info_name"]

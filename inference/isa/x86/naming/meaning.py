@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
 
-from inference.isa.facets import NO_MEANING, SearchMeaning
+from inference.isa.facets import NO_MEANING, LlvmMeaning, SearchMeaning
 from inference.isa.scheme import Scheme
 from inference.isa.x86.assembly.mnemonics import MnemonicReading, att_readings, known_mnemonics, readings
 from inference.isa.x86.forms import has_forms
@@ -67,6 +67,11 @@ def mnemonics_named(word: str) -> frozenset[str]:
     meaning = meaning_of(word)
     scheme_forms = [scheme_and_form(text) for text in meaning.texts]
     return meaning.mnemonics | {scheme.mnemonic for scheme, _ in filter(None, scheme_forms)}
+
+
+def llvm_meaning(opcode: str, setting: str) -> LlvmMeaning:
+    """The opcode itself: x86-64 has no modes, and benchmarks of it no pseudo-instructions."""
+    return LlvmMeaning(opcode)
 
 
 def uops_info_name(text: str) -> str:

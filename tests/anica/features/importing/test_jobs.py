@@ -100,7 +100,7 @@ def packed_below(top: Path) -> bytes:
 def test_an_archive_of_several_generalisations_brings_them_all(tmp_path: Path) -> None:
     content = packed_below(generalisations(tmp_path, "fig4/a", "fig4/b", "tab4/a"))
     upload = uploaded(content, "all.zip")
-    seen = CampaignImporter().read(content, "all.zip", {})
+    seen = CampaignImporter().read(io.BytesIO(content), "all.zip", {})
     assert seen["facts"][0] == ["Campaigns", "3: a, b, a"]
     assert seen["facts"][1] == ["Discoveries", "3"]
     run = done(upload, name="published", note="all of them")
@@ -135,7 +135,7 @@ def test_half_a_generalisation_says_which_half_is_missing(tmp_path: Path, lackin
     top = generalisations(tmp_path, "fig4_a", "fig4_b")
     (top / "fig4_b" / lacking).unlink()
     with pytest.raises(ExchangeError, match=f"fig4_b has .* and no {lacking}: a generalisation .* has both"):
-        CampaignImporter().read(packed_below(top), "all.zip", {})
+        CampaignImporter().read(io.BytesIO(packed_below(top)), "all.zip", {})
 
 
 def test_the_shell_imports_a_directory_of_generalisations(tmp_path: Path) -> None:

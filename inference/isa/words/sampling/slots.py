@@ -1,4 +1,4 @@
-"""The operands of AArch64's schemes that can alias, and their contents.
+"""The operands of schemes of words that can alias, and their contents.
 
 A register is one unit, since writes of a part that keep the rest read it as well. The zero register has no
 unit. Registers of addresses have the numbers of the architecture plus 1, in `Address`; its index register
@@ -8,11 +8,11 @@ also holds how the index is extended and shifted.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from inference.isa.aarch64 import instruction_set
-from inference.isa.aarch64.allocation import AArch64Choice, AArch64Demands, Bank
+from inference.isa.document import OperandForm
 from inference.isa.operand_slots import (
     FIRST_FLAG,
     MAX_LINES,
@@ -24,29 +24,46 @@ from inference.isa.operand_slots import (
     Slots,
 )
 from inference.isa.scheme import Operand, Scheme
-from inference.isa.words.accesses import GENERAL, ZERO, InMemory, OperandValue, RegisterPart
-
-FLAGS = ("n", "z", "c", "v")
-"""Names in schemes."""
-
-NAMES = OperandNames(
-    FLAGS,
-    {"GPR": re.compile(r"GPR\[\d+\]"), "vector": re.compile(r"(?:FPR|VEC|ELEM).*")},
-    ("lock", "rep", "isa-set"),
+from inference.isa.words.accesses import (
+    FLOAT,
+    GENERAL,
+    VECTOR,
+    ZERO,
+    InMemory,
+    OperandValue,
+    RegisterPart,
 )
+from inference.isa.words.allocation import LOAD_BASE, STORE_BASE, Choice, Demands
 
-BASES = (19, 20, 21)
-"""Registers through which sampled blocks address memory with a displacement."""
 
-PLAIN_BASES = (22, 23, 24, 25, 26)
-"""The same without displacement: some accesses move them."""
+class OperandLayout(NamedTuple):
+    """The registers and memory of sampled blocks of an instruction set.
 
-INDEX = 28
-"""The register with indices. No operand names registers of addresses; only their own accesses move them."""
+    Attributes:
+        names: Of flags and registers in schemes.
+        forms: Of operands, by name.
+        numbers: {bank: numbers of its registers that have units}.
+        choices: Numbers of general-purpose registers that random blocks choose.
+        bank_of: The allocator's bank of an operand's registers.
+        bases: Registers through which blocks address memory with a displacement.
+        plain_bases: The same without displacement: some accesses move them.
+        index_register: The register with indices.
 
-_GENERAL_CHOICES = range(18)  # x18 is the platform's
+    No operand names registers of addresses; only their own accesses move them.
+    """
+
+    names: OperandNames
+    forms: Callable[[], Mapping[str, OperandForm]]
+    numbers: Mapping[str, Sequence[int]]
+    choices: Sequence[int]
+    bank_of: Callable[[OperandForm], str]
+    bases: Sequence[int]
+    plain_bases: Sequence[int]
+    index_register: int
+
+
 _REGISTERS = 32  # of each bank
-_STARTS = {GENERAL: 0, "vector": _REGISTERS}  # of the units of a bank
+_STARTS = {GENERAL: 0, VECTOR: _REGISTERS, FLOAT: 2 * _REGISTERS}  # of the units of a bank
 _NEAR_LINES = 3
 """Reach of the shortest displacement, that of pairs of 32 bits: 252 bytes."""
 
@@ -56,16 +73,15 @@ _FIELD = re.compile(r"\{([a-z]+)(?:32)?\}")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberedRegister(RegisterSlot):
-    """A register operand: its place among the explicit operands, and its number of registers."""
+    """A register operand: its place among the explicit operands, and its demand on the allocator."""
 
     place: int
     bank: str
-    span: int
-    below: int
+    choice: Choice
 
     @property
     def count(self) -> int:
-        return self.span
+        return self.choice.span
 
     def content(self, operand: OperandValue) -> int:
         """The units of the operand of a decoded instruction."""
@@ -73,14 +89,8 @@ class NumberedRegister(RegisterSlot):
             return 0
         return units(operand.bank, operand.number, operand.span)
 
-    @property
-    def choice(self) -> AArch64Choice:
-        """The demand on the allocator of independent operands."""
-        bank: Bank = "general" if self.bank == GENERAL else "vector"
-        return AArch64Choice(bank, self.access or "R", self.span, self.below)
 
-
-_NO_DEMANDS = AArch64Demands(())
+_NO_DEMANDS = Demands(())
 
 
 @dataclass(frozen=True)
@@ -94,7 +104,7 @@ class WordSlots(Slots):
 
     registers: tuple[NumberedRegister, ...]
     memory_place: int | None = None
-    demands: AArch64Demands = _NO_DEMANDS
+    demands: Demands = _NO_DEMANDS
 
     def contents(self, operands: Sequence[OperandValue]) -> tuple[Content, ...]:
         registers = [slot.content(operands[slot.place]) for slot in self.registers]
@@ -104,20 +114,22 @@ class WordSlots(Slots):
         return (*registers, address_of(memory) if isinstance(memory, InMemory) else Address(0))
 
 
-def slots(scheme: Scheme) -> WordSlots:
+def slots(scheme: Scheme, layout: OperandLayout) -> WordSlots:
     """The operands of a scheme that a random block chooses, and its flags."""
-    registers = tuple(_registers(scheme))
+    registers = tuple(_registers(scheme, layout))
     place = next((k for k, part in enumerate(_explicit(scheme)) if part.kind == "memory"), None)
     memory = None if place is None else scheme.operands[place]
-    fields = () if memory is None else _FIELD.findall(instruction_set().forms[memory.name].assembly)
-    read, written = _flags(scheme)
+    fields = () if memory is None else _FIELD.findall(layout.forms()[memory.name].assembly)
+    read, written = _flags(scheme, tuple(layout.names.flags))
     loads_pair = memory is not None and "R" in memory.access and len(registers) > 1
     return WordSlots(
         registers=registers,
-        memories=() if memory is None else (_memory(memory, fields),),
+        memories=()
+        if memory is None
+        else (_memory(layout.forms()[memory.name].assembly, fields, layout.index_register),),
         distinct=tuple(range(len(registers))) if loads_pair else (),
-        bases=_numbered(BASES),
-        plain_bases=_numbered(PLAIN_BASES),
+        bases=_numbered(layout.bases),
+        plain_bases=_numbered(layout.plain_bases),
         read=read,
         written=written,
         memory_place=place,
@@ -145,35 +157,32 @@ def _explicit(scheme: Scheme) -> list[Operand]:
     return [operand for operand in scheme.operands if not operand.implicit]
 
 
-def _registers(scheme: Scheme) -> Iterator[NumberedRegister]:
+def _registers(scheme: Scheme, layout: OperandLayout) -> Iterator[NumberedRegister]:
     for place, operand in enumerate(_explicit(scheme)):
-        form = instruction_set().forms[operand.name]
+        form = layout.forms()[operand.name]
         if operand.kind != "register" or not form.bank:
             continue
         below = min(form.registers_below, _REGISTERS)
-        is_general = form.bank == GENERAL
-        firsts = _GENERAL_CHOICES if is_general else range(below - form.span + 1)
-        bank_units = units(form.bank, 0, _REGISTERS - is_general)
+        numbers = [number for number in layout.numbers[form.bank] if number < below]
+        firsts = layout.choices if form.bank == GENERAL else range(below - form.span + 1)
         yield NumberedRegister(
-            possible=bank_units if below == _REGISTERS else units(form.bank, 0, below),
-            units={number: units(form.bank, number, form.span) for number in range(below - is_general)},
+            possible=sum(units(form.bank, number) for number in numbers),
+            units={number: units(form.bank, number, form.span) for number in numbers},
             choices=sum(1 << first for first in firsts),
             access=operand.access,
             avoids_pointers=False,
             place=place,
             bank=form.bank,
-            span=form.span,
-            below=below,
+            choice=Choice(layout.bank_of(form), operand.access or "R", form.span, below),
         )
 
 
-def _memory(memory: Operand, fields: Sequence[str]) -> MemorySlot:
-    form = instruction_set().forms[memory.name]
+def _memory(assembly: str, fields: Sequence[str], index: int) -> MemorySlot:
     if "index" in fields:
-        *_, extension = form.assembly.strip("[]!").split(", ")
+        *_, extension = assembly.strip("[]!").split(", ")
         word, _, amount = extension.partition(" #")
         is_extended = word in _EXTENSIONS[1:]
-        return MemorySlot(None, _packed_index(INDEX, word if is_extended else "lsl", int(amount or 0)), 0)
+        return MemorySlot(None, _packed_index(index, word if is_extended else "lsl", int(amount or 0)), 0)
     return MemorySlot(None, 0, MAX_LINES if "offset" in fields else _NEAR_LINES if "near" in fields else 0)
 
 
@@ -185,12 +194,12 @@ def _numbered(registers: Sequence[int]) -> tuple[int, ...]:
     return tuple(number + 1 for number in registers)
 
 
-def _flags(scheme: Scheme) -> tuple[int, int]:
+def _flags(scheme: Scheme, names: Sequence[str]) -> tuple[int, int]:
     """The flags that instructions read, and those that they write."""
     read = written = 0
     for operand in scheme.operands:
         if operand.kind == "flags":
-            named = sum(1 << FIRST_FLAG + FLAGS.index(name) for name in operand.registers)
+            named = sum(1 << FIRST_FLAG + names.index(name) for name in operand.registers)
             read |= named if "R" in operand.access else 0
             written |= named if "W" in operand.access else 0
     return read, written
@@ -198,12 +207,12 @@ def _flags(scheme: Scheme) -> tuple[int, int]:
 
 def _demands(
     scheme: Scheme, registers: Sequence[NumberedRegister], memory: Operand | None, fields: Sequence[str]
-) -> AArch64Demands:
+) -> Demands:
     choices = tuple(slot.choice for slot in registers)
     if memory is None:
-        return AArch64Demands(choices)
+        return Demands(choices)
     if "base" not in fields:
-        return AArch64Demands(choices, "R" if memory.access == "R" else "W", "near" in fields)
+        return Demands(choices, "R" if memory.access == "R" else "W", "near" in fields)
     moves = any(operand.name == "base" for operand in scheme.operands if operand.implicit)
-    bank: Bank = "load base" if memory.access == "R" else "store base"
-    return AArch64Demands((*choices, AArch64Choice(bank, "RW" if moves else "R")))
+    bank = LOAD_BASE if memory.access == "R" else STORE_BASE
+    return Demands((*choices, Choice(bank, "RW" if moves else "R")))

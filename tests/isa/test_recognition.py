@@ -1,4 +1,4 @@
-"""Assembly of AArch64 is told from that of x86-64, which is never taken for it."""
+"""Assembly of AArch64 and RISC-V is told from that of x86-64, which is never taken for it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from django.conf import settings
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inference.isa import riscv64
 from inference.isa.aarch64 import instruction_set
 from inference.isa.aarch64.assembling import Assembler
 from inference.isa.blocks import DETECTED, BlockError, block_of_hex, read, read_blocks
 from inference.isa.llvm_mc import program
-from inference.isa.targets import AARCH64
-from inference.isa.targets.aarch64_recognition import foreign_line_test, looks_like_aarch64
+from inference.isa.riscv64.assembling import Assembler as RiscvAssembler
+from inference.isa.riscv64.assembling import obstacle as riscv_obstacle
+from inference.isa.targets import AARCH64, DEFAULT, RISCV
+from inference.isa.targets.recognition import foreign_line_test, isa_of_text
 from inference.isa.x86.att import gnu_lines
 
 LOOP_OF_GCC = """\
@@ -58,10 +61,60 @@ LISTING_OF_OBJDUMP = """\
     ],
 )
 def test_assembly_of_aarch64_is_recognised(text: str) -> None:
-    assert looks_like_aarch64(text)
+    assert isa_of_text(text) == AARCH64
     assert {block.isa for block in read_blocks(text, 5, DETECTED)} == {AARCH64}
     with pytest.raises(BlockError, match="this is assembly of AArch64, and code of x86-64 is expected"):
         read_blocks(text, 5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "lw a0, 8(sp)",
+        "add s0, s1, s2",
+        "addi x1, x2, 3",
+        "mv a0, a1",
+        "fadd.d fa0, fa1, fa2",
+        "nop\nmul a0, a1, a2\nret",
+        "lui a5, %hi(table)\nlw a0, %lo(table)(a5)",
+        "   10078:\t0005a783          \tlw\ta5,0(a1)\n   1007c:\t0591                \taddi\ta1,a1,4",
+        " 12.50 │      lw   a5,0(a1)\n       │      addi a1,a1,4",
+        "=> 0x0000000000010078 <+4>:\tld\ta5,0(a1)\n   0x000000000001007c <+8>:\taddi\ta1,a1,4",
+        "c.lw a0, 0(a1)\nc.addi a1, 4",
+        "slli t0, t1, 3\nadd t0, t0, a1 # rax\nand a0, a0, a1",
+    ],
+)
+def test_assembly_of_riscv_is_recognised(text: str) -> None:
+    assert isa_of_text(text) == RISCV
+    assert {block.isa for block in read_blocks(text, 5, DETECTED)} == {RISCV}
+    for other in ("x86-64", AARCH64):
+        with pytest.raises(BlockError, match=f"this is assembly of RISC-V, and code of {other} is expected"):
+            read_blocks(text, 5, other)
+
+
+@pytest.mark.parametrize(
+    ("text", "usual", "isa"),
+    [
+        ("add x1, x2, x3", DEFAULT, AARCH64),
+        ("add x1, x2, x3", RISCV, RISCV),
+        ("add x1, x2, x3\nlw x4, 0(x1)", DEFAULT, RISCV),
+        ("add x1, x2, x3\nldr x4, [x1]", RISCV, AARCH64),
+        ("add x1, x2, x3\nmov rax, rbx", RISCV, DEFAULT),
+        ("nop\nret", RISCV, RISCV),
+        ("8522", RISCV, RISCV),
+    ],
+)
+def test_lines_of_several_sets_are_decided_by_the_others(text: str, usual: str, isa: str) -> None:
+    assert isa_of_text(text, usual) == isa
+
+
+def test_one_instance_of_each_scheme_of_riscv_is_recognised_by_itself() -> None:
+    assembler = RiscvAssembler()
+    texts = [text for text in riscv64.by_text() if not riscv_obstacle(text)]
+    lines = [assembler.unroll_in_order([text], instructions=1).lines[0] for text in texts]
+    # With names of registers that AArch64 has as well, a few lines are valid in both.
+    assert {line.partition(" ")[0] for line in lines if isa_of_text(line, RISCV) != RISCV} == set()
+    assert [line for line in lines if isa_of_text(line) == DEFAULT] == ["nop"]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +143,7 @@ def test_assembly_of_aarch64_is_recognised(text: str) -> None:
     ],
 )
 def test_what_could_be_of_x86_64_or_nothing_is_not(text: str) -> None:
-    assert not looks_like_aarch64(text)
+    assert isa_of_text(text) == DEFAULT
 
 
 @pytest.mark.skipif(program() is None, reason="llvm-mc is not installed")
@@ -98,7 +151,7 @@ def test_one_instance_of_each_scheme_is_recognised_by_itself() -> None:
     assembler = Assembler()
     texts = [scheme.text for scheme in instruction_set().schemes if not scheme.exclusion]
     lines = [assembler.unroll_in_order([text], instructions=1).lines[0] for text in texts]
-    assert [line for line in lines if not looks_like_aarch64(line)] == ["nop"]
+    assert [line for line in lines if isa_of_text(line) != AARCH64] == ["nop"]
 
 
 @pytest.mark.parametrize(
@@ -122,19 +175,19 @@ def test_other_lines_are_none_of_x86_64(line: str) -> None:
     "text", ["loop: cbnz w3, loop", "b.ne .L3", "12.50 │ 400588: ↑ b.ne 400588 <main>  // b.any"]
 )
 def test_jumps_alone_are_recognised(text: str) -> None:
-    assert looks_like_aarch64(text)
+    assert isa_of_text(text) == AARCH64
     with pytest.raises(BlockError, match="no instruction but jumps"):
         read_blocks(text, 5, DETECTED)
 
 
 @given(st.text(alphabet="addlrxw0123,[]#-: .\n\teaxvsb{}", max_size=200))
 def test_no_text_makes_it_fail(text: str) -> None:
-    looks_like_aarch64(text)
+    isa_of_text(text)
 
 
 @given(st.sampled_from(["x0,", "[", "a ", "0 ", "1.1 ", ".", "add ", "{v0"]), st.integers(1, 4000))
 def test_long_lines_are_no_burden(part: str, times: int) -> None:
-    looks_like_aarch64(part * times)
+    isa_of_text(part * times)
 
 
 @pytest.mark.shared
@@ -151,4 +204,4 @@ def test_no_block_of_bhive_is_taken_for_it_in_any_syntax_with_any_comment() -> N
         att = "\n".join(gnu_lines(bytes.fromhex(code)))
         bare = "\n".join(line.partition(" ")[0] for line in intel.splitlines())
         for text in (intel, att, bare, intel.replace("\n", " # ldr x0, [x1]\n")):
-            assert not looks_like_aarch64(text), text
+            assert isa_of_text(text) == DEFAULT, text

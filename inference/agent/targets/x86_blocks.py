@@ -12,26 +12,22 @@ reached by its address alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import signal
 
-from inference.agent.frame import FrameError
 from inference.agent.protocol import Frame
 from inference.agent.targets import x86_registers
+from inference.agent.targets.block_state import COUNTER, VECTOR, Layout
+from inference.agent.targets.target import FrameError
 
 REGISTERS = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()  # noqa: SIM905
 """General-purpose registers in the order of their numbers."""
 
-COUNTERS = REGISTERS[1:]
-"""Those that can count iterations: rax is set to 0, for the flags, after the counter has got its value."""
+COUNTERS = ["", *REGISTERS[1:]]
+"""What can count iterations: rax is set to 0, for the flags, after the counter has got its value."""
 
-PAGE = 4096  # bytes
+SIGNALS = (signal.SIGSEGV,)
 
-# Where things are in the state, in bytes from its beginning.
-LOW, HIGH, ESCAPE, LEFT, REASON, ADDRESS, SOURCE, NEXT, STACK, COUNTER = range(0, 80, 8)
-CONTROL, OUR_CONTROL, VECTOR, PATTERN, NO_ACTION = 80, 84, 88, 96, 128
-STATE_BYTES = 160  # of all of these places
-
-_DAZ_FTZ = 0x9FC0
+CONTROL_WORD = 0x9FC0  # of SSE: denormal numbers count as zero
 _LINE = 64  # bytes of a cache line
 _NOP = b"\x90"
 _SAVE = bytes.fromhex("53 55 4154 4155 4156 4157")  # push rbx, rbp, r12 to r15
@@ -52,24 +48,6 @@ _UPWARDS = b"\xfc"  # cld
 _ESCAPE_BYTES = 14  # of the instructions that say where to go on when a block is broken off
 _CLEAR_UPPER = bytes.fromhex("c5f877")  # vzeroupper
 _CLEAR_ALL = bytes.fromhex("c5fc77")  # vzeroall
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Addresses of the function, the state, and the page that stands for all memory."""
-
-    code: int
-    state: int
-
-
-def state_of(frame: Frame, layout: Layout, code_bytes: int, source: int, pages: int) -> bytes:
-    """The state before a block runs; `pages`: address of the list of pages that it touches."""
-    state = bytearray(STATE_BYTES)
-    words = {LOW: layout.code, HIGH: layout.code + code_bytes, LEFT: frame.pages, SOURCE: source, NEXT: pages}
-    for place, value in {**words, VECTOR: frame.vector, PATTERN: frame.memory}.items():
-        state[place : place + 8] = (value % 2**64).to_bytes(8, "little")
-    state[OUR_CONTROL : OUR_CONTROL + 4] = _DAZ_FTZ.to_bytes(4, "little")
-    return bytes(state)
 
 
 def function(frame: Frame, body: bytes, at: int, layout: Layout, *, refills: bool) -> bytes:
@@ -160,3 +138,63 @@ def _fill_vector(number: int, *, avx: bool) -> bytes:
     if avx:
         return bytes([0xC4, 0x62 if number > 7 else 0xE2, 0x7D, 0x19]) + operand
     return b"\xf2" + (b"\x44" if number > 7 else b"") + b"\x0f\x12" + operand
+
+
+# The handler gets (signal, siginfo, context) in rdi, rsi, rdx; rbx is the state, rbp the context.
+_HANDLER = bytes.fromhex(
+    "4889d5"  # mov rbp, rdx
+    "488b82a8000000"  # mov rax, [rdx+168]: the instruction that faulted
+    "483b03"  # cmp rax, [rbx+LOW]
+    "0f8297000000"  # jb foreign
+    "483b4308"  # cmp rax, [rbx+HIGH]
+    "0f838d000000"  # jae foreign
+    "4c8b4610"  # mov r8, [rsi+16]: the address that it touched
+    "4c894328"  # mov [rbx+ADDRESS], r8
+    "8b4608"  # mov eax, [rsi+8]: what kind of fault
+    "41b903000000"  # mov r9d, NO_ADDRESS
+    "3d80000000"  # cmp eax, SI_KERNEL
+    "7465"  # je escape
+    "41b901000000"  # mov r9d, NOT_ITS_OWN
+    "83f801"  # cmp eax, SEGV_MAPERR: nothing is there
+    "755a"  # jne escape
+    "41b902000000"  # mov r9d, TOO_MANY
+    "48837b1800"  # cmp qword ptr [rbx+LEFT], 0
+    "744d"  # je escape
+    "4981e000f0ffff"  # and r8, -4096
+    "41b904000000"  # mov r9d, REFUSED
+    "4981f800000100"  # cmp r8, 0x10000: many systems give these to nobody
+    "7237"  # jb escape
+    "4489c7"  # mov edi, r8d
+    "81e700700000"  # and edi, (PAGES - 1) * 4096
+    "48037b30"  # add rdi, [rbx+SOURCE]
+    "31f6"  # xor esi, esi: of size 0, a shared mapping is not moved but made once more
+    "ba00100000"  # mov edx, 4096
+    "41ba03000000"  # mov r10d, MREMAP_MAYMOVE | MREMAP_FIXED
+    "b819000000"  # mov eax, mremap
+    "0f05"  # syscall
+    "4c39c0"  # cmp rax, r8
+    "7511"  # jne escape
+    "488b4338"  # mov rax, [rbx+NEXT]
+    "4c8900"  # mov [rax], r8
+    "4883433808"  # add qword ptr [rbx+NEXT], 8
+    "48ff4b18"  # dec qword ptr [rbx+LEFT]
+    "c3"  # ret
+    # escape:
+    "4c894b20"  # mov [rbx+REASON], r9
+    "488b4310"  # mov rax, [rbx+ESCAPE]
+    "488985a8000000"  # mov [rbp+168], rax
+    "c3"  # ret
+    # foreign: not a block's fault, which ends this process as it would without a handler
+    "bf0b000000"  # mov edi, SIGSEGV
+    "488db380000000"  # lea rsi, [rbx+NO_ACTION]
+    "31d2"  # xor edx, edx
+    "41ba08000000"  # mov r10d, 8
+    "b80d000000"  # mov eax, rt_sigaction
+    "0f05"  # syscall
+    "c3"  # ret
+)
+
+
+def handler(state: int) -> bytes:
+    """The handler of faults, which knows the state by its address."""
+    return b"\x48\xbb" + state.to_bytes(8, "little") + _HANDLER  # mov rbx, state

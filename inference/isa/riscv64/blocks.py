@@ -1,0 +1,73 @@
+"""Blocks of RISC-V: what `inference.isa.words.blocks` needs of it."""
+
+from __future__ import annotations
+
+from inference.isa.code.block import BlockError
+from inference.isa.riscv64 import NAME, catalogue
+from inference.isa.riscv64.decoding import decode, table, words_of
+from inference.isa.riscv64.printing import text_of, word_directive
+from inference.isa.riscv64.spelling import GENERAL_NAMES, uncompressed
+from inference.isa.riscv64.statements import compressed_word, read_instruction
+from inference.isa.riscv64.vector.blocks import in_modes
+from inference.isa.words.accesses import DecodedInstruction
+from inference.isa.words.blocks import BlockSyntax, WordBlockInstruction, WordBlocks
+
+_MACHINE = 243  # RISC-V in ELF files
+_COMPRESSED, _DOUBLE_FLOATS = 1, 4  # flags of ELF files
+_COUNTERS = (
+    *(f"t{number}" for number in range(6, -1, -1)),
+    *(f"a{number}" for number in range(7, -1, -1)),
+    *(f"s{number}" for number in range(11, -1, -1)),
+    "ra",
+)
+"""The best first; `gp` and `tp` belong to the linker and the operating system."""
+
+
+class RiscvInstruction(WordBlockInstruction):
+    """One instruction of RISC-V. Its text is in GNU's spelling."""
+
+    isa = NAME
+    counters = _COUNTERS
+
+
+def _jump_by(jump: DecodedInstruction, distance: int) -> bytes | None:
+    """A short jump where there is one that reaches so far."""
+    if jump.form is None:
+        return None
+    mnemonic = uncompressed(jump.form.mnemonic)
+    form = next(form for form in table().forms if form.form.mnemonic == mnemonic)
+    word = form.word((*jump.operands[:-1], distance))
+    if word is None:
+        return None
+    short = compressed_word(word)
+    return word.to_bytes(4, "little") if short is None else short.to_bytes(2, "little")
+
+
+def _loop_end(counter: int, size: int) -> bytes:
+    """`addi` and `bnez`. Raises `BlockError`."""
+    decrement = read_instruction(f"addi x{counter}, x{counter}, -1").code() or b""
+    branch = read_instruction(f"bnez x{counter}, -{size + len(decrement)}").code()
+    if branch is None:
+        raise BlockError(f"a loop of {size:,} bytes is longer than a branch of {NAME} reaches")
+    return decrement + branch
+
+
+SYNTAX = BlockSyntax(
+    name=NAME,
+    writer=f"{NAME}, {catalogue.version()}",
+    general=list(GENERAL_NAMES),
+    machine=(_MACHINE, _COMPRESSED | _DOUBLE_FLOATS),
+    sizes="two or four",
+    alignment=2,
+    words_of=words_of,
+    decode=decode,
+    text_of=text_of,
+    directive=word_directive,
+    comment="#",
+    code_of_text=lambda text: read_instruction(text).code(),
+    jump_by=_jump_by,
+    loop_end=_loop_end,
+    no_operation=bytes.fromhex("13000000"),
+    in_context=in_modes,
+)
+BLOCKS = WordBlocks(SYNTAX, RiscvInstruction)

@@ -1,0 +1,59 @@
+"""The target RISC-V: its facets are modules of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+from inference.isa.block_facets import BlockFramer, BlockReader, BodyMaker
+from inference.isa.encodings import LearntDocument
+from inference.isa.facets import FrontEndMaker, LatencyChainMaker, SchemeCatalogue
+from inference.isa.riscv64 import NAME
+from inference.isa.target import IsaTarget
+
+
+class RiscvTarget(IsaTarget):
+    @cached_property
+    def schemes(self) -> SchemeCatalogue:
+        from inference.isa.riscv64 import catalogue  # each facet when it is used
+
+        return catalogue
+
+    @cached_property
+    def blocks(self) -> BlockReader:
+        from inference.isa.riscv64.block_reader import READER  # each facet when it is used
+
+        return READER
+
+    @cached_property
+    def frames(self) -> BlockFramer:
+        from inference.isa.riscv64.block_frame import FRAMER  # each facet when it is used
+
+        return FRAMER
+
+    @cached_property
+    def front_end(self) -> FrontEndMaker:
+        from inference.isa.riscv64 import front_end  # each facet when it is used
+
+        return front_end
+
+    @cached_property
+    def chains(self) -> LatencyChainMaker:
+        from inference.isa.riscv64 import latency_chains  # each facet when it is used
+
+        return latency_chains
+
+    @cached_property
+    def bodies(self) -> BodyMaker:
+        from inference.isa.riscv64.assembling import BODIES  # each facet when it is used
+
+        return BODIES
+
+    @cached_property
+    def learn_document(self) -> Callable[[], LearntDocument]:
+        from inference.isa.riscv64.learning import learn_document  # each facet when it is used
+
+        return learn_document
+
+
+TARGET = RiscvTarget(NAME)

@@ -42,8 +42,8 @@ a line.
 _STORE_TOLERANCE = 0.1
 """Number of stores by which a measured rate may be off."""
 _USUAL_BITS = 64
-_VECTOR_BITS = 128
 """Width of stores that represents widths that were not measured."""
+_VECTOR_BITS = 128
 _MEASURED_LINES = 2
 """Number of alternating lines that other measurements cover."""
 _MIN_SLOWER_RATIO = 1.15

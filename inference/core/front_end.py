@@ -9,11 +9,16 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from inference.core.compared_codes import (
+    ComparedTimes,
+    FusionPair,
+    Reading,
+    branch_port_times,
+    fusion_pairs,
+    indexed_times,
+)
 from inference.core.simulation.program import IssueOrder
-from inference.isa.front_end import Aspect, FrontEndCode
-
-Reading = tuple[FrontEndCode, float]
-"""A code, and the cycles per copy of it."""
+from inference.isa.front_end import Aspect
 
 _NOPS = "NOPs"  # the filler without µops on any port
 
@@ -25,9 +30,6 @@ _FULL_RATE, _REDUCED_RATE = 0.97, 0.9
 
 _USUAL_LENGTHS = range(2, 7)
 """Bytes of most instructions."""
-
-_MIN_FUSED_SAVING = 0.75
-"""Share of a slot that a fused pair must save: NOPs counted in pairs make up to half of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,26 +44,6 @@ class FrontEndNumber:
     value: float | None
     codes: tuple[Reading, ...] = ()
     at_least: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class FusionPair:
-    """Cycles of slot-bound code with two instructions side by side, and with a move between them."""
-
-    name: str
-    together: float
-    apart: float
-    is_fused: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedTimes:
-    """Cycles of code without something and with it; `holds`: whether the difference has its effect."""
-
-    name: str
-    without: float
-    with_it: float
-    holds: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +110,7 @@ def read_front_end(readings: Iterable[Reading]) -> FrontEnd:
         _zero_shift_cost(codes[Aspect.PRESERVED_FLAGS]),
         early_use,
     ]
-    fusion = _fusion(codes[Aspect.FUSION], slots.value)
+    fusion = fusion_pairs(codes[Aspect.FUSION], slots.value)
     numbers.append(
         FrontEndNumber(
             "fused",
@@ -136,7 +118,7 @@ def read_front_end(readings: Iterable[Reading]) -> FrontEnd:
             float(sum(pair.is_fused for pair in fusion)) if fusion else None,
         )
     )
-    moves = _fusion(codes[Aspect.MOVE], slots.value)
+    moves = fusion_pairs(codes[Aspect.MOVE], slots.value)
     numbers.append(
         FrontEndNumber(
             "moved",
@@ -145,13 +127,21 @@ def read_front_end(readings: Iterable[Reading]) -> FrontEnd:
             tuple(codes[Aspect.MOVE]),
         )
     )
-    branch_ports = _branch_ports(codes[Aspect.BRANCH_PORT])
-    indexed = _indexed(codes[Aspect.INDEXED], slots.value)
+    branch_ports = branch_port_times(codes[Aspect.BRANCH_PORT])
+    indexed = indexed_times(codes[Aspect.INDEXED], slots.value)
     numbers += [
         _count(
-            "branch_ports", "Comparisons that need no port where they are fused with a branch", branch_ports
+            "branch_ports",
+            "Comparisons that need no port where they are fused with a branch",
+            branch_ports,
+            codes[Aspect.BRANCH_PORT],
         ),
-        _count("indexed", "Kinds of memory operands that take another slot with an index register", indexed),
+        _count(
+            "indexed",
+            "Kinds of memory operands that take another slot with an index register",
+            indexed,
+            codes[Aspect.INDEXED],
+        ),
     ]
     return FrontEnd(
         tuple(numbers),
@@ -297,23 +287,11 @@ def _encoding_costs(encodings: Sequence[Reading]) -> list[FrontEndNumber]:
     return numbers
 
 
-def _fusion(readings: Sequence[Reading], slots: float | None) -> tuple[FusionPair, ...]:
-    """The pairs that were measured both side by side (value 1) and apart (value 0)."""
-    if slots is None:
-        return ()
-    by_name: dict[str, dict[int, float]] = defaultdict(dict)
-    for code, cycles in readings:
-        by_name[code.name][code.value] = cycles
-    return tuple(
-        FusionPair(name, cycles_of[1], cycles_of[0], cycles_of[0] - cycles_of[1] >= _MIN_FUSED_SAVING / slots)
-        for name, cycles_of in by_name.items()
-        if cycles_of.keys() == {0, 1}
-    )
-
-
-def _count(name: str, label: str, compared: Sequence[ComparedTimes]) -> FrontEndNumber:
+def _count(
+    name: str, label: str, compared: Sequence[ComparedTimes], readings: Sequence[Reading]
+) -> FrontEndNumber:
     value = float(sum(times.holds for times in compared)) if compared else None
-    return FrontEndNumber(name, f"{label}, of {len(compared)}", value)
+    return FrontEndNumber(name, f"{label}, of {len(compared)}", value, tuple(readings) if compared else ())
 
 
 def _short_loops(readings: Sequence[Reading]) -> tuple[tuple[int, float], ...]:
@@ -321,49 +299,6 @@ def _short_loops(readings: Sequence[Reading]) -> tuple[tuple[int, float], ...]:
     for code, cycles in readings:
         quickest[code.value] = min(quickest.get(code.value, cycles), cycles)
     return tuple(sorted(quickest.items()))
-
-
-_MIN_PORT_SHARE = 0.04
-"""Share of the additions' cycles that a comparison on their ports takes at least."""
-
-
-def _branch_ports(readings: Sequence[Reading]) -> tuple[ComparedTimes, ...]:
-    """A fused comparison needs no port where it is nearer the additions alone than those with a comparison.
-
-    Where slots limit additions, a comparison takes as long with a branch as without, and nothing shows.
-    """
-    by_name: dict[str, dict[int, float]] = defaultdict(dict)
-    for code, cycles in readings:
-        by_name[code.name][code.value] = cycles
-    additions = by_name.pop("", {}).get(0)
-    if additions is None:
-        return ()
-    return tuple(
-        ComparedTimes(
-            name,
-            cycles[1],
-            cycles[2],
-            cycles[1] >= (1 + _MIN_PORT_SHARE) * additions and 2 * cycles[2] < additions + cycles[1],
-        )
-        for name, cycles in by_name.items()
-        if cycles.keys() == {1, 2}
-    )
-
-
-_MIN_SLOT_SHARE = 0.75
-
-
-def _indexed(readings: Sequence[Reading], slots: float | None) -> tuple[ComparedTimes, ...]:
-    if slots is None:
-        return ()
-    by_name: dict[str, dict[int, float]] = defaultdict(dict)
-    for code, cycles in readings:
-        by_name[code.name][code.value] = cycles
-    return tuple(
-        ComparedTimes(name, cycles[0], cycles[1], cycles[1] - cycles[0] >= _MIN_SLOT_SHARE / slots)
-        for name, cycles in by_name.items()
-        if cycles.keys() == {0, 1}
-    )
 
 
 def _rates(sizes: Sequence[Reading]) -> dict[str, tuple[tuple[int, float], ...]]:

@@ -180,12 +180,12 @@ def channel_layers(url: str) -> dict[str, Any]:
     }
 
 
-def _require(library: str, what: str) -> None:
+def _require(library: str, setting: str) -> None:
     """Raises `ImproperlyConfigured` if a library of the `scale` extra is missing."""
     if find_spec(library) is None:
         raise ImproperlyConfigured(
-            f"the environment names {what}, for which the library {library} is missing: `make setup-scale` "
-            "installs it (or `pip install 'pmweb[scale]'`)"
+            f"the environment names {setting}, for which the library {library} is missing: "
+            "`make setup-scale` installs it (or `pip install 'pmweb[scale]'`)"
         )
 
 

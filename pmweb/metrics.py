@@ -102,8 +102,8 @@ def _site_metrics() -> Iterator[Metric]:
     yield GaugeMetricFamily("pmweb_database_bytes", "Size of the database.", _database_bytes())
 
 
-def _gauge(name: str, what: str, values: Mapping[tuple[str, ...], int], *labels: str) -> Metric:
-    family = GaugeMetricFamily(name, what, labels=labels)
+def _gauge(name: str, description: str, values: Mapping[tuple[str, ...], int], *labels: str) -> Metric:
+    family = GaugeMetricFamily(name, description, labels=labels)
     for key, value in values.items():
         family.add_metric(key, value)
     return family

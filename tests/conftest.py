@@ -36,10 +36,6 @@ os.environ.setdefault("PMWEB_RUN_NICENESS", "0")
 
 _home = Path(tempfile.mkdtemp(prefix="pmweb-tests-"))
 
-LONG = ("scaled", "chaos", "pmweb", "runs", "agent", "cluster", "machines", "inferring")
-"""Folders whose tests start processes and wait for them. They come first: then what is left at the end, when
-one processor after the other runs out of work, is short."""
-
 IN_MEMORY = "file:memorydb_default?mode=memory&cache=shared"
 """What Django calls its database for tests."""
 
@@ -75,19 +71,25 @@ def read_while_another_thread_writes(connection: BaseDatabaseWrapper, **_: objec
 
 
 def pytest_collection(session: pytest.Session) -> None:
-    """Where several processes collect all tests: rewrite the asserts of a share of them, for the others too.
+    """Where several processes collect the same tests: rewrite the asserts of a share for all of them.
 
     Else each process would rewrite those of all modules, as they all come to a module at the same moment.
     """
     config = session.config
     worker = getattr(config, "workerinput", None)  # of pytest-xdist
-    if worker is None or config.args != config.getini("testpaths"):
+    if worker is None:
         return
-    folders = (path for path in Path(__file__).parent.iterdir() if path.is_dir() and path.name != "browser")
-    modules = sorted(path for folder in folders for path in folder.rglob("test_*.py"))
+    ignored = [config.rootpath / path for path in config.getoption("ignore") or ()]
+    folders = [config.rootpath / argument for argument in config.args]
+    modules = sorted(
+        path
+        for folder in folders
+        for path in folder.rglob("test_*.py")
+        if not any(path.is_relative_to(other) for other in ignored)
+    )
     number = int(worker["workerid"].removeprefix("gw"))
     for path in modules[number :: worker["workercount"]]:
-        with suppress(pytest.skip.Exception):
+        with suppress(Exception, pytest.skip.Exception):  # the collection says what cannot be imported
             import_module(".".join(path.relative_to(config.rootpath).with_suffix("").parts))
 
 
@@ -111,7 +113,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "shared" in item.keywords and not data.is_dir():
             item.add_marker(absent)
-    items.sort(key=lambda item: ("browser" in item.keywords, not set(LONG) & set(item.path.parts)))
+    items.sort(key=lambda item: "browser" in item.keywords)
 
 
 @pytest.fixture(scope="session")

@@ -170,14 +170,14 @@ def _memory(value: Any) -> Any:
     raise NotTranslatable(f"use of memory {value!r}")
 
 
-def _translate_all(values: Any, translate: Callable[[str], str | None], what: str) -> list[str]:
+def _translate_all(values: Any, translate: Callable[[str], str | None], label: str) -> list[str]:
     if not isinstance(values, list):
-        raise NotTranslatable(f"{what} {values!r}")
+        raise NotTranslatable(f"{label} {values!r}")
     words = []
     for text in values:
         word = translate(text) if isinstance(text, str) else None
         if word is None:
-            raise NotTranslatable(f"{what} {text!r}")
+            raise NotTranslatable(f"{label} {text!r}")
         words.append(word)
     return sorted(set(words))
 
@@ -199,12 +199,12 @@ def _yes_or_no(value: Any) -> Any:
     raise NotTranslatable(f"prefix {value!r}")
 
 
-def _translation(vocabulary: anica_words.Words, what: str) -> Callable[[Any], Any]:
+def _translation(vocabulary: anica_words.Words, label: str) -> Callable[[Any], Any]:
     def translate(value: Any) -> Any:
         if value == TOP:
             return None
         if not isinstance(value, str) or value not in vocabulary:
-            raise NotTranslatable(f"{what} {value!r}")
+            raise NotTranslatable(f"{label} {value!r}")
         candidates = vocabulary[value]
         return candidates[0] if len(candidates) == 1 else sorted(candidates)
 

@@ -39,8 +39,8 @@ def tls_context(authority: str | None) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=authority)
     except OSError as error:  # of which ssl.SSLError is one
-        what = error.strerror or error
-        raise AddressError(f"{authority} has no certificates in PEM format: {what}") from error
+        reason = error.strerror or error
+        raise AddressError(f"{authority} has no certificates in PEM format: {reason}") from error
 
 
 class AgentConnection:

@@ -174,9 +174,9 @@ class Timer:
         function, _ = self._sentinel
         self._call = min(self._call, *(self.elapsed(function, 1) for _ in range(_CALLS)))
 
-    def _time_undisturbed(self, watch: _Watch, which: int, function: Function, n: int) -> int | None:
+    def _time_undisturbed(self, watch: _Watch, copy: int, function: Function, n: int) -> int | None:
         """Nanoseconds of an undisturbed execution; the chain (index 0) is not affected by neighbours."""
-        return watch.undisturbed(function, n) if which else self.elapsed(function, n)
+        return watch.undisturbed(function, n) if copy else self.elapsed(function, n)
 
     def _count(self, bodies: Sequence[tuple[Function, int]]) -> dict[str, float]:
         """Events per copy, from the difference of both bodies, in which the loop itself cancels."""
@@ -251,38 +251,38 @@ class _Minima:
     def __init__(self, iterations: Sequence[int], copies: Sequence[int]) -> None:
         self._iterations = iterations
         self._copies = copies
-        self._least = {(which, times): math.inf for which in range(len(copies)) for times in (1, 2)}
+        self._least = {(number, times): math.inf for number in range(len(copies)) for times in (1, 2)}
         self._second = dict(self._least)
 
-    def add(self, which: int, times: int, elapsed: int) -> None:
+    def add(self, number: int, times: int, elapsed: int) -> None:
         """Add a time in nanoseconds for n (`times` 1) or 2n (`times` 2) iterations."""
-        key = which, times
+        key = number, times
         self._least[key], self._second[key], _ = sorted((self._least[key], self._second[key], elapsed))
 
-    def is_confirmed(self, which: int, times: int) -> bool:
+    def is_confirmed(self, number: int, times: int) -> bool:
         """Whether the minimum was reached twice, so that another execution gains nothing."""
-        return self._second[which, times] < self._least[which, times] * (1 + _CONFIRMED)
+        return self._second[number, times] < self._least[number, times] * (1 + _CONFIRMED)
 
     def doubtful(self) -> list[int]:
         """Indices whose constant time differs from the chain's: one of their lengths was disturbed."""
-        beside = [2 * self._least[which, 1] - self._least[which, 2] for which in range(len(self._copies))]
+        beside = [2 * self._least[number, 1] - self._least[number, 2] for number in range(len(self._copies))]
         return [
-            which
-            for which, nanoseconds in enumerate(beside)
-            if abs(nanoseconds - beside[0]) > _CONSISTENT * self._least[which, 2]
+            number
+            for number, nanoseconds in enumerate(beside)
+            if abs(nanoseconds - beside[0]) > _CONSISTENT * self._least[number, 2]
         ]
 
     def timing(self, sentinel: float) -> Timing:
         """The timing. Raises `DisturbedError` where more iterations did not take more time."""
         per_copy = [
-            (self._least[which, 2] - self._least[which, 1]) / n / copies
-            for which, (n, copies) in enumerate(zip(self._iterations, self._copies, strict=True))
+            (self._least[number, 2] - self._least[number, 1]) / n / copies
+            for number, (n, copies) in enumerate(zip(self._iterations, self._copies, strict=True))
         ]
         doubtful = self.doubtful()
         chain, *bodies = per_copy
-        bodies = [body for which, body in enumerate(bodies, 1) if which not in doubtful] or bodies
+        bodies = [body for number, body in enumerate(bodies, 1) if number not in doubtful] or bodies
         if min(chain, *bodies) <= 0:
-            doubled = [self._least[which, 2] / n / 2 for which, n in enumerate(self._iterations)]
+            doubled = [self._least[number, 2] / n / 2 for number, n in enumerate(self._iterations)]
             raise DisturbedError(self.crude_cycles(doubled))
         return Timing(min(bodies) / chain, 1 / chain, sentinel)
 

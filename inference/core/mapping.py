@@ -191,7 +191,7 @@ def with_sums(mapping: PortMapping, sums: Mapping[str, Sequence[str]]) -> PortMa
 def limits_of(r_max: float | None, issue_width: float | None) -> dict[str, float]:
     """{"instructions": r_max, "slots": issue_width} without the limits that are None."""
     rates = {"instructions": r_max, "slots": issue_width}
-    return {what: rate for what, rate in rates.items() if rate is not None}
+    return {unit: rate for unit, rate in rates.items() if rate is not None}
 
 
 def check_ports(number: int) -> None:

@@ -153,11 +153,11 @@ def _centred(values: Floats) -> Floats:
     return np.asarray(deviations - deviations.mean())
 
 
-def _numbers(values: npt.ArrayLike, what: str) -> Floats:
+def _numbers(values: npt.ArrayLike, label: str) -> Floats:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{what} must be numbers: {error}") from None
+        raise InvalidInputError(f"{label} must be numbers: {error}") from None
 
 
 def _require(good: npt.NDArray[np.bool_], values: Floats, complaint: str) -> None:

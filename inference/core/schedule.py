@@ -75,7 +75,7 @@ def schedule(mapping: PortMapping, experiment: Experiment) -> Schedule:
     port_time = spread.cycles
     slots = {scheme: count * mapping.slots_of(scheme) for scheme, count in experiment.terms}
     amounts = {INSTRUCTIONS: experiment.length, SLOTS: sum(slots.values())}
-    limits = {what: amounts[what] / Fraction(rate) for what, rate in mapping.limits.items()}
+    limits = {unit: amounts[unit] / Fraction(rate) for unit, rate in mapping.limits.items()}
     time = max(port_time, *limits.values()) if limits else port_time
     return Schedule(
         ports=mapping.ports,
@@ -86,7 +86,7 @@ def schedule(mapping: PortMapping, experiment: Experiment) -> Schedule:
         scheme_shares=_by_scheme(mapping, experiment, work, spread.shares),
         bottleneck=spread.bottleneck,
         intervals=load_intervals(work, len(mapping.ports), time),
-        limits={what: float(cycles) for what, cycles in limits.items()},
+        limits={unit: float(cycles) for unit, cycles in limits.items()},
         counts=dict(experiment.terms),
         slots=slots,
     )

@@ -313,19 +313,19 @@ def _check_offsets(offsets: Int64s, rows: int, entries: int, owner: str) -> None
         raise InvalidInputError(f"offsets of {owner} must rise from 0 to its {entries} entries")
 
 
-def _check_integers(values: npt.NDArray[np.integer], what: str) -> None:
+def _check_integers(values: npt.NDArray[np.integer], label: str) -> None:
     if values.dtype.kind != "i":
-        raise InvalidInputError(f"{what} must be whole numbers, not {values.dtype}")
+        raise InvalidInputError(f"{label} must be whole numbers, not {values.dtype}")
 
 
-def _check_counts(counts: npt.NDArray[np.integer], what: str) -> None:
+def _check_counts(counts: npt.NDArray[np.integer], label: str) -> None:
     if len(counts) and counts.min() < 1:
-        raise InvalidInputError(f"{what} must be at least 1, not {counts.min()}")
+        raise InvalidInputError(f"{label} must be at least 1, not {counts.min()}")
     if len(counts) and counts.max() > MAX_COUNT:
-        raise InvalidInputError(f"{what} may be at most {MAX_COUNT}, not {counts.max()}")
+        raise InvalidInputError(f"{label} may be at most {MAX_COUNT}, not {counts.max()}")
 
 
-def _integer_array(values: Sequence[int], what: str, kind: type[np.signedinteger]) -> npt.NDArray[Any]:
+def _integer_array(values: Sequence[int], label: str, kind: type[np.signedinteger]) -> npt.NDArray[Any]:
     """The values as an array; numpy alone would round, wrap around, or take True for 1."""
     limit = int(np.iinfo(kind).max)
     array = np.array(values) if values else np.empty(0, dtype=kind)
@@ -335,5 +335,5 @@ def _integer_array(values: Sequence[int], what: str, kind: type[np.signedinteger
             for value in values
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value > limit
         )
-        raise InvalidInputError(f"{what} must be a whole number, at most {limit}, not {wrong!r}")
+        raise InvalidInputError(f"{label} must be a whole number, at most {limit}, not {wrong!r}")
     return array.astype(kind)

@@ -207,7 +207,7 @@ def buckets(schedule: Schedule) -> Json:
         "cycles": round(schedule.cycles, _DIGITS),
         "port_cycles": round(schedule.port_cycles, _DIGITS),
         "limited_by": schedule.limited_by,
-        "limits": [_limit(schedule, what, schemes) for what in schedule.limits],
+        "limits": [_limit(schedule, unit, schemes) for unit in schedule.limits],
         "schemes": schemes,
         "uops": [uop_json(mask, schedule.ports) for mask in masks],
         "ports": [

@@ -17,6 +17,7 @@ from inference.formats import (
     osaca_reading,
     palmed_json,
     rejects_json,
+    rvv_bench_tables,
     uops_info_digest,
     winic_yaml,
 )
@@ -207,6 +208,13 @@ FORMATS = (
         FileContent.LATENCIES,
         insn_bench_tables.SIGNATURE,
         insn_bench_tables.read_insn_bench_latency,
+    ),
+    Format(
+        "rvv-bench-throughputs",
+        "throughputs of rvv-bench (HTML)",
+        FileContent.EXPERIMENTS,
+        rvv_bench_tables.SIGNATURE,
+        rvv_bench_tables.read_rvv_bench,
     ),
     Format(
         "agner-throughputs",

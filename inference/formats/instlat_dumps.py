@@ -40,6 +40,9 @@ _CPU = re.compile(
 _VENDOR = re.compile(r"(?:CPUID Manufacturer {0,8}: |Vendor: )(GenuineIntel|AuthenticAMD)")
 _REVISION = re.compile(r"CPUID Revision {0,8}: ([0-9A-Fa-f]{8})h")
 _FAMILY = re.compile(r"Family: {0,2}([0-9a-f]{1,3}) Model: {0,2}([0-9a-f]{1,2}) ")
+_WIDE = re.compile(r"\br64\b")
+"""Occurs in every dump of a 64-bit program."""
+
 _IDIOM = re.compile(
     r"sub|sbb|xor|cmp|xchg|v?(?:p?xor[dq]?|xorp[sd]|p?andn[dq]?|andnp[sd]|psub\w{1,3}|pcmp(?:eq|gt)[bwdq])|k\w+"
 )
@@ -67,6 +70,8 @@ def _facts(source: Source) -> dict[str, Any]:
     facts: dict[str, Any] = {"isa": X86}
     if cpu := _CPU.search(source.text):
         facts["arch"] = " ".join((cpu[1] or cpu[2]).split())
+        if not _WIDE.search(source.text):
+            facts["arch"] += ", 32-bit program"
     vendor, revision = _VENDOR.search(source.text), _REVISION.search(source.text)
     family_and_model = _FAMILY.search(source.text)
     if revision is not None:

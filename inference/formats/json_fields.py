@@ -32,7 +32,7 @@ def as_list(value: object, place: FilePlace) -> list[Any] | None:
     return None
 
 
-def as_pairs(value: object, place: FilePlace, what: str, right: str) -> list[tuple[Any, Any]]:
+def as_pairs(value: object, place: FilePlace, label: str, right: str) -> list[tuple[Any, Any]]:
     """The pairs in a JSON list. Messages call an entry `what`, and its expected form `right`."""
     pairs: list[tuple[Any, Any]] = []
     for item in as_list(value, place) or ():
@@ -40,7 +40,7 @@ def as_pairs(value: object, place: FilePlace, what: str, right: str) -> list[tup
             case [first, second]:
                 pairs.append((first, second))
             case _:
-                place.add(f"{excerpt(item)} is not {what}", f"a pair {right} is expected")
+                place.add(f"{excerpt(item)} is not {label}", f"a pair {right} is expected")
     return pairs
 
 
@@ -63,7 +63,7 @@ def as_number(value: object, place: FilePlace) -> float | None:
 
 
 def as_number_in(
-    limits: tuple[float, float], value: object, place: FilePlace, what: str, right: str
+    limits: tuple[float, float], value: object, place: FilePlace, label: str, right: str
 ) -> float | None:
     """The value if it is finite and within the limits.
 
@@ -73,21 +73,21 @@ def as_number_in(
     low, high = limits
     if number is None or (math.isfinite(number) and low <= number <= high):
         return number
-    place.add(f"{number!r} cannot be {what}", right)
+    place.add(f"{number!r} cannot be {label}", right)
     return None
 
 
-def as_amount(value: object, place: FilePlace, what: str = "an amount") -> float | None:
+def as_amount(value: object, place: FilePlace, label: str = "an amount") -> float | None:
     """The value if it is a finite number ≥ 0; None for null as well."""
     right = "a finite number ≥ 0 is expected"
-    return None if value is None else as_number_in((0, math.inf), value, place, what, right)
+    return None if value is None else as_number_in((0, math.inf), value, place, label, right)
 
 
-def as_rate(value: object, place: FilePlace, what: str, unit: str) -> float | None:
+def as_rate(value: object, place: FilePlace, label: str, unit: str) -> float | None:
     """The value if it is a limit outside the ports, in `unit` per cycle; None for null as well."""
     low, high = R_MAX_RANGE
     right = f"{unit} per cycle, from {low:g} to {high:g}, or null"
-    return None if value is None else as_number_in(R_MAX_RANGE, value, place, what, right)
+    return None if value is None else as_number_in(R_MAX_RANGE, value, place, label, right)
 
 
 def printable_text(value: object) -> str:
@@ -101,12 +101,12 @@ def texts_in(data: Mapping[str, Any], *keys: str) -> dict[str, str]:
 
 
 def as_count(
-    value: object, place: FilePlace, what: str = "is not a possible count", most: int = COUNT_LIMIT
+    value: object, place: FilePlace, label: str = "is not a possible count", most: int = COUNT_LIMIT
 ) -> int | None:
     """The value if it is a whole number from 1 to `most`."""
     if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most:
         return value
-    place.add(f"{excerpt(value)} {what}", f"a whole number from 1 to {most} is expected")
+    place.add(f"{excerpt(value)} {label}", f"a whole number from 1 to {most} is expected")
     return None
 
 

@@ -131,7 +131,7 @@ def _model(mapping: ExportedMapping) -> Iterator[str]:
     limits = mapping.value.limits
     if limits:
         width = max(1, round(limits.get("slots", limits.get("instructions", 1.0))))
-        limits_text = " and ".join(f"{rate:g} {what}" for what, rate in limits.items())
+        limits_text = " and ".join(f"{rate:g} {unit}" for unit, rate in limits.items())
         yield f"  let IssueWidth = {width}; // {limits_text} per cycle; LLVM counts µops here\n"
     yield f"}}\n\n{_USES}\nlet SchedModel = {MODEL} in {{\n"
     ports = _port_names(mapping.value.ports)

@@ -63,8 +63,8 @@ def _limits(source: Source) -> tuple[float | None, float | None]:
     """(instructions, slots) per cycle. Files from before issue slots have `r_max` alone."""
     place = source.at("limits")
     limits = as_object(source.data.get("limits", {}), place) or {}
-    for what in limits.keys() - {"instructions", "slots"}:
-        place.add(f"a limit of {excerpt(what)}", "instructions, slots or both")
+    for limit in limits.keys() - {"instructions", "slots"}:
+        place.add(f"a limit of {excerpt(limit)}", "instructions, slots or both")
     instructions = as_rate(limits.get("instructions"), place, "a limit", "instructions")
     r_max = as_rate(source.data.get("r_max"), source.at("r_max"), "R_max", "instructions")
     if None not in (instructions, r_max) and instructions != r_max:

@@ -67,13 +67,16 @@ def pairs_of_sources(sources: Sequence[str], least: float, most: float) -> tuple
     return tuple(PairEntry(source, "1", at_most=most, why=LARGEST_OF_SOURCES) for source in sources)
 
 
-def throughputs_of(source: Source, rows: Iterable[MeasuredRow], facts: Mapping[str, Any]) -> Document:
+def throughputs_of(
+    source: Source, rows: Iterable[MeasuredRow], facts: Mapping[str, Any], parts: Sequence[str] = PARTS
+) -> Document:
     """The throughputs of a table. Of a scheme that takes as long as its values make it, the quickest.
 
     Args:
         source: The file.
         rows: Its rows.
         facts: `isa`, and what is known of the processor.
+        parts: Names of the file's parts.
     """
     listed = _limited(source, rows)
     quickest: dict[str, float] = {}
@@ -93,7 +96,8 @@ def throughputs_of(source: Source, rows: Iterable[MeasuredRow], facts: Mapping[s
             terms = ((row.scheme.text, 1),)
             entries.append(ExperimentEntry(row.line, row.label, terms, row.cycles, note=row.label))
     entries = list(with_contradictions(entries))
-    return partial_document(source.problems, _facts(source, listed, facts), dropped, experiments=entries)
+    facts = _facts(source, listed, facts, parts)
+    return partial_document(source.problems, facts, dropped, experiments=entries)
 
 
 def latencies_of(source: Source, rows: Iterable[MeasuredRow], facts: Mapping[str, Any]) -> Document:
@@ -145,11 +149,13 @@ def _limited(source: Source, rows: Iterable[MeasuredRow]) -> list[MeasuredRow]:
     return sound
 
 
-def _facts(source: Source, rows: Sequence[MeasuredRow], facts: Mapping[str, Any]) -> dict[str, Any]:
+def _facts(
+    source: Source, rows: Sequence[MeasuredRow], facts: Mapping[str, Any], parts: Sequence[str] = PARTS
+) -> dict[str, Any]:
     """`instructions`: rows of one instruction; `matched`: those with a scheme."""
     single = sum(not row.is_sequence for row in rows)
     matched = sum(row.scheme is not None for row in rows)
-    part = facts_of_part(source, PARTS)
+    part = facts_of_part(source, parts)
     cpu = as_single_line(facts.get("arch", ""))
     named = {"arch": cpu, "name": f"{cpu}, {part['part']}"} if cpu else {}
     return {**part, "instructions": single, "matched": matched, **facts, **named}

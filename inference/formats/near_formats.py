@@ -37,6 +37,7 @@ CLUES: Mapping[str, str] = {
     "dump of InstLatX64 (text)": "CPUID InstLatX64 Latency ns clk throughput AIDA64",
     "table of Agner Fog (CSV)": "Instruction Operands Ops Latency Reciprocal throughput Pipe",
     "table of insn_bench_aarch64 (Markdown)": "Instruction Latency Throughput cycles insn_bench aarch64",
+    "tables of rvv-bench (HTML)": "RVV benchmark VLEN VLMAX e8m1 e32m1 vadd.vv tblMaa",
     "output of nanoBench": "Instructions retired Core cycles Reference UOPS_ISSUED CORE_CYCLES",
     "benchmarks of uarch-bench": "Benchmark Cycles Nanos uarch-bench Default",
     "core model (JSON)": "pmweb-core-model mapping latencies memory front_end scheduler",

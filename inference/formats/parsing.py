@@ -271,7 +271,7 @@ def _known_experiments(
 
 
 def _first_by_scheme(
-    entries: Sequence[Entry], what: str, value_of: Callable[[Entry], object], known: _KnownNames
+    entries: Sequence[Entry], noun: str, value_of: Callable[[Entry], object], known: _KnownNames
 ) -> dict[str, Entry]:
     """{scheme: entry}. Two names of one scheme must agree on its value, which messages call `what`.
 
@@ -288,10 +288,10 @@ def _first_by_scheme(
         if value_of(same) == value_of(entry):
             continue
         if known.partial:
-            known.left_out[_label(entry)] = f"{text} has the {what} of {_label(same)}"
+            known.left_out[_label(entry)] = f"{text} has the {noun} of {_label(same)}"
         else:
             known.problems.add(
-                f"{excerpt(same.scheme)} and {excerpt(entry.scheme)} are one scheme with different {what}",
+                f"{excerpt(same.scheme)} and {excerpt(entry.scheme)} are one scheme with different {noun}",
                 f"keep one of them for {text!r}, or import the file as a new instruction set",
                 row=entry.row,
                 column=entry.column,

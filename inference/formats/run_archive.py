@@ -165,9 +165,9 @@ class ArchivedMapping(_ArchivedRow):
             ("verdicts on one scheme", [verdict.scheme for verdict in self.verdicts]),
             ("evaluations by one set", [(row.experiment_set, row.unit) for row in self.evaluations]),
         )
-        for what, keys in keys_by_label:
+        for label, keys in keys_by_label:
             if len(set(keys)) < len(keys):
-                raise ValueError(f"{self.name[:80]!r} has two {what}")
+                raise ValueError(f"{self.name[:80]!r} has two {label}")
         return self
 
     def masks(self) -> Iterator[int]:
@@ -235,7 +235,7 @@ class RunManifest(_Document):
     def _check_references(self) -> Self:
         mappings = [*self.mappings, *self.resource_mappings]
         evaluations = [evaluations for mapping in mappings for evaluations in mapping.all_evaluations()]
-        for what, numbers, known in (
+        for label, numbers, known in (
             ("machine", [row.machine for row in (*self.sets, *mappings)], set(self.machines)),
             (
                 "experiment set",
@@ -244,7 +244,7 @@ class RunManifest(_Document):
             ),
         ):
             if unknown := set(numbers) - known - {None}:
-                raise ValueError(f"{what} {unknown.pop()} is named, but not in the zip of the run")
+                raise ValueError(f"{label} {unknown.pop()} is named, but not in the zip of the run")
         return self
 
 

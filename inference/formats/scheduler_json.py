@@ -128,17 +128,18 @@ class SchedulerRecord(DocumentPart):
 
 def scheduler_json(scheduler: CoreScheduler, ports: Sequence[str]) -> Json:
     """A scheduler as JSON; `SchedulerPart` reads it."""
-    policy = scheduler.policy
+    policy = asdict(scheduler.policy)
+    del policy["completes_in_order"]  # a property of `IssueOrder`, not of an inferred scheduler
 
     def names(mask: int) -> list[str]:
         return [ports[bit] for bit in ports_in(mask)]
 
     return {
         "width": scheduler.width,
-        **asdict(policy),
-        "binding": str(policy.binding),
+        **policy,
+        "binding": str(scheduler.policy.binding),
         "shared_buses": [
-            {"ports": names(bus.ports), "buses": names(bus.buses)} for bus in policy.shared_buses
+            {"ports": names(bus.ports), "buses": names(bus.buses)} for bus in scheduler.policy.shared_buses
         ],
         "ports": names(scheduler.ports),
     }

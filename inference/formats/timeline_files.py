@@ -21,7 +21,10 @@ from inference.formats.provenance import PRODUCT
 from inference.formats.quoting import json_text
 
 _PORTS, _INSTRUCTIONS = 1, 2  # processes
-_FIRST_THREAD = 1001  # of instructions: no number of a thread occurs twice, for viewers that look at it alone
+_FIRST_PORT, _FIRST_THREAD = 101, 1001
+"""Threads of ports and of instructions. Perfetto names a thread by its number alone, and takes one with the
+number of a process for its main thread: no number occurs twice."""
+
 _DELAYS = {
     PortDelay.OCCUPIED: "port taken by",
     PortDelay.RESULT_BUS: "result bus taken by",
@@ -32,7 +35,7 @@ _DELAYS = {
 def write_timeline_trace(loop: LoopTimeline) -> str:
     """The trace as one JSON object, an event a line."""
     events = ",\n".join(json_text(event, separators=(",", ":")) for event in _events(loop))
-    about = {
+    details = {
         "made by": PRODUCT,
         "title": loop.title,
         "pace": loop.pace,
@@ -40,7 +43,7 @@ def write_timeline_trace(loop: LoopTimeline) -> str:
         "unit": "1 cycle = 1 µs",
     }
     # With "ns", Chrome's viewer warns that the times are too coarse.
-    return f'{{"displayTimeUnit":"ms","otherData":{json_text(about)},"traceEvents":[\n{events}\n]}}\n'
+    return f'{{"displayTimeUnit":"ms","otherData":{json_text(details)},"traceEvents":[\n{events}\n]}}\n'
 
 
 def _events(loop: LoopTimeline) -> Iterator[Json]:
@@ -49,7 +52,7 @@ def _events(loop: LoopTimeline) -> Iterator[Json]:
         yield _metadata("process_name", process, 0, name=name)
         yield _metadata("process_sort_index", process, 0, sort_index=process)
     for port, name in enumerate(loop.ports):
-        yield from _thread(_PORTS, port + 1, f"port {name}")
+        yield from _thread(_PORTS, _FIRST_PORT + port, f"port {name}")
     threads = _Threads(loop)
     for number, name in threads.names:
         yield from _thread(_INSTRUCTIONS, number, name)
@@ -97,21 +100,21 @@ def _instruction(loop: LoopTimeline, iteration: int, places: tuple[int, ...], th
     """A slice from dispatch to retirement; inside, the parts of the µop that is done last."""
     timeline = loop.timeline
     start, end = _span(loop, iteration, places)
-    about = {"iteration": iteration, "uops": len(places)}
-    yield _slice(_INSTRUCTIONS, thread, loop.text_of(places[0]), start, end, about)
+    details = {"iteration": iteration, "uops": len(places)}
+    yield _slice(_INSTRUCTIONS, thread, loop.text_of(places[0]), start, end, details)
     last = max(places, key=lambda place: int(timeline.done[iteration, place]))
     issued, done = int(timeline.issued[iteration, last]), int(timeline.done[iteration, last])
     ready = min(timeline.earliest_issue(iteration, last), issued)
     dispatched = int(timeline.dispatched[iteration, last])
     port = loop.port_name(int(timeline.port[iteration, last]))
-    for name, since, until, about in (
+    for name, since, until, details in (
         ("waits for an operand", dispatched + 1, ready, _operand_facts(loop, iteration, last)),
         ("waits for its port", ready, issued, _delay_facts(loop, iteration, last)),
         (f"executes on port {port}", issued, done, {}),
         ("waits to retire", done, end - 1, {}),
     ):
         if until > since:
-            yield _slice(_INSTRUCTIONS, thread, name, since, until, about)
+            yield _slice(_INSTRUCTIONS, thread, name, since, until, details)
 
 
 def _on_port(loop: LoopTimeline, iteration: int, place: int) -> Iterator[Json]:
@@ -120,7 +123,7 @@ def _on_port(loop: LoopTimeline, iteration: int, place: int) -> Iterator[Json]:
     port, issued = int(timeline.port[iteration, place]), int(timeline.issued[iteration, place])
     if port == NONE:
         return
-    about = {
+    details = {
         "iteration": iteration,
         "dispatched": int(timeline.dispatched[iteration, place]),
         "done": int(timeline.done[iteration, place]),
@@ -129,7 +132,7 @@ def _on_port(loop: LoopTimeline, iteration: int, place: int) -> Iterator[Json]:
         **_delay_facts(loop, iteration, place),
     }
     busy = timeline.program.uops[place].busy
-    yield _slice(_PORTS, port + 1, loop.text_of(place), issued, issued + busy, about)
+    yield _slice(_PORTS, _FIRST_PORT + port, loop.text_of(place), issued, issued + busy, details)
 
 
 def _operand(loop: LoopTimeline, iteration: int, place: int, threads: _Threads) -> Iterator[Json]:
@@ -172,10 +175,10 @@ def _delay_facts(loop: LoopTimeline, iteration: int, place: int) -> Json:
     return {_DELAYS[delay]: "" if blocker == NONE else f"{loop.text_of(uop)}, iteration {earlier}"}
 
 
-def _slice(process: int, thread: int, name: str, start: int, end: int, about: Json) -> Json:
+def _slice(process: int, thread: int, name: str, start: int, end: int, details: Json) -> Json:
     return {
         "name": name, "ph": "X", "ts": start, "dur": end - start, "pid": process, "tid": thread,
-        **({"args": about} if about else {}),
+        **({"args": details} if details else {}),
     }  # fmt: skip
 
 
@@ -184,8 +187,8 @@ def _thread(process: int, number: int, name: str) -> Iterator[Json]:
     yield _metadata("thread_sort_index", process, number, sort_index=number)
 
 
-def _metadata(kind: str, process: int, thread: int, **about: str | int) -> Json:
-    return {"name": kind, "ph": "M", "pid": process, "tid": thread, "args": about}
+def _metadata(kind: str, process: int, thread: int, **details: str | int) -> Json:
+    return {"name": kind, "ph": "M", "pid": process, "tid": thread, "args": details}
 
 
 _LEGEND = "D dispatched   = waiting   e executing   E result available   - waiting to retire   R retired"

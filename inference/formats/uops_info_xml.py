@@ -41,8 +41,8 @@ _DENSEST = 200
 """Largest compression ratio that is accepted. Deflate reaches a thousand for repetitions."""
 
 _GZIP = b"\x1f\x8b"
-BEGINNING = re.compile(rb"\x1f\x8b|[\xef\xbb\xbf \t\r\n]*<")
-"""First bytes of XML and of gzip."""
+BEGINNING = re.compile(rb"\x1f\x8b|[\xef\xbb\xbf \t\r\n]*<(?!!DOCTYPE html|html\b)", re.IGNORECASE)
+"""First bytes of XML and of gzip; a web page is none."""
 
 _RATES = ("TP_loop", "TP_unrolled", "TP")
 _MAX_CHILDREN = {"operand": 64, "architecture": 100, "measurement": 1000, "IACA": 1000}

@@ -115,8 +115,8 @@ class _Reader:
         for key in inside:
             name = key if isinstance(key, str) else _written(key)
             if name is None or name in result:
-                what = "a key that is no text" if name is None else f"the key {name[:60]!r} twice"
-                raise _NotReadableError(what, "each key of an object is a text of its own", result.line)
+                flaw = "a key that is no text" if name is None else f"the key {name[:60]!r} twice"
+                raise _NotReadableError(flaw, "each key of an object is a text of its own", result.line)
             result[name] = next(inside)
         return result
 
@@ -130,8 +130,8 @@ class _Reader:
         try:
             check_paragraphs(event.value)
         except ValueError as error:
-            what, _, right = str(error).partition(": ")
-            raise _NotReadableError(what, right, event.start_mark.line + 1) from None
+            flaw, _, right = str(error).partition(": ")
+            raise _NotReadableError(flaw, right, event.start_mark.line + 1) from None
 
     def _check(self, event: Any, depth: int) -> None:
         line = event.start_mark.line + 1

@@ -95,6 +95,10 @@ class LlvmScheme:
     scheme: Scheme
     words: tuple[str, ...]
 
+    def has_name(self, opcode: str) -> bool:
+        """Whether LLVM's opcode is the mnemonic, as that of `addi`; `mv` and `li` are other names."""
+        return self.scheme.mnemonic.replace(".", "_").upper() == opcode
+
     @property
     def is_masked(self) -> bool:
         """Whether a register with a mask is an operand of it beside those that can be chosen."""
@@ -164,6 +168,8 @@ class LlvmSchemes:
             return min(same, key=_plainness)
         if len({candidate.scheme.mnemonic for candidate in candidates}) == 1:
             return min(candidates, key=_plainness)
+        if named := [candidate for candidate in candidates if candidate.has_name(meaning.opcode)]:
+            return min(named, key=_plainness)
         immediates = [word for word in _operands(words) if word.startswith(_IMMEDIATE)]
         exact = [candidate for candidate in candidates if immediates and candidate.immediates == immediates]
         if not exact:

@@ -5,7 +5,7 @@ Only `inference.isa.targets` imports the folder of an instruction set, by its na
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from inference.isa.block_facets import (
@@ -121,6 +121,11 @@ class IsaTarget:
     def operands(self) -> OperandChooser[Any] | None:
         """Schemes and operands of sampled blocks; None where no blocks are sampled."""
         return None
+
+    @property
+    def register_groups(self) -> Sequence[Mapping[int, str]]:
+        """{number of registers in a group: scheme} of each instruction that has several such schemes."""
+        return ()
 
     @property
     def schemes(self) -> SchemeCatalogue:

@@ -10,14 +10,16 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from inference.agent import frame as frames
 from inference.agent.protocol import BatchItem, Frame
+from inference.agent.targets import riscv_calls
 from inference.agent.targets import riscv_words as words
+from inference.agent.targets.riscv64_blocks import REGISTERS
 from inference.agent.targets.words import code
 from inference.core.errors import InvalidInputError
 from inference.isa.code.block import BlockError
@@ -33,14 +35,16 @@ _MEMORY_BYTES = 64 << 20
 _PATTERN_BYTES = 1 << 16  # around START, filled with the frame's pattern
 _FUNCTION = 1 << 10  # bytes from the beginning to the function
 _STACK = _BASE + 0x80_0000
-_WARM, _COUNTED = 40, 160
-"""Iterations until caches and branch predictors have learned a loop, and those that are counted then."""
+_COUNTED, _COUNTED_BYTES, _FEWEST = 160, 16384, 4
+"""Iterations that are counted: so many, or fewer of longer code, behind a quarter as many by which caches and
+branch predictors learn the loop."""
 _MAX_CYCLES = 4_000_000
 _EXECUTABLE, _MACHINE = 2, 243  # of an ELF file; RISC-V
 _ENABLE_FLOATING = (0x000062B7, 0x3002A073)  # lui x5, 6; csrs mstatus, x5
 _HERE = 0x0000006F  # a jump to itself
 _CALL = 0x000300E7  # jalr x1, 0(x6)
-_FORWARD = 6  # holds the function's address
+_FORWARD = 6  # register of the function's address
+_COUNTER = 3  # of code that is no loop: the global pointer, which hardly any code changes
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,46 +93,58 @@ class RvsimCore:
             BlockError: For code at which the core traps.
         """
         if frame.unrolled:
+            longer, shorter = item.code, item.code[: item.half_bytes]
             more = item.copies - item.half_copies
-            longer, shorter = self._round(frame, item.code), self._round(frame, item.code[: item.half_bytes])
-            return (longer - shorter) / more
+            return (self._block(frame, longer) - self._block(frame, shorter)) / more
         if frame.pages:
-            return self._round(frame, item.code + item.end, starts_anew=False) / item.copies
-        return self._called(frame, item.code) / item.copies
+            return self._block(frame, item.code + item.end) / item.copies
+        return self._loop_body(frame, item.code) / item.copies
 
-    def _called(self, frame: Frame, body: bytes) -> float:
-        """Cycles per iteration of the function around a loop body."""
+    def _loop_body(self, frame: Frame, body: bytes) -> float:
+        """Cycles per iteration of the function that agents put around a loop body."""
         function = frames.function(frame, body)
-        calls: list[int] = []
-        for iterations in (_WARM, _COUNTED, 2 * _COUNTED):
-            calls += words.set_register(10, iterations)
-            calls += words.set_register(11, START)
-            calls += words.set_register(_FORWARD, _BASE + _FUNCTION)
-            calls.append(_CALL)
-        begin = code([*_ENABLE_FLOATING, *calls, _HERE])
-        simulator = self._simulator(begin.ljust(_FUNCTION, b"\0") + function, frame)
-        ends = []
-        for place, word in enumerate(calls):
-            if word == _CALL:
-                address = _BASE + 4 * (len(_ENABLE_FLOATING) + place + 1)
-                ends.append(_run_to(simulator, address))
-        return ((ends[2] - ends[1]) - (ends[1] - ends[0])) / _COUNTED
 
-    def _round(self, frame: Frame, body: bytes, *, starts_anew: bool = True) -> float:
-        """Cycles from start to start, or from iteration to iteration of a block that is closed by a jump."""
-        begin = code([*_ENABLE_FLOATING, *_start(frame)])
-        back = len(body) + (len(begin) if starts_anew else 0)
-        whole = begin + body + code([_jump(-back)])
-        start = _BASE if starts_anew else _BASE + len(begin)
-        simulator = self._simulator(whole, frame)
-        _run_to(simulator, start)
-        passed = []
-        for count in (_WARM, _COUNTED):
-            for _ in range(count):
-                simulator.run_to(cycles=1)
-                _run_to(simulator, start)
-            passed.append(int(simulator.cycle))
-        return (passed[1] - passed[0]) / _COUNTED
+        def program(iterations: int) -> tuple[bytes, int]:
+            begin = [*_ENABLE_FLOATING, *words.set_register(10, iterations), *words.set_register(11, START)]
+            begin += [*words.set_register(_FORWARD, _BASE + _FUNCTION), _CALL]
+            return code([*begin, _HERE]).ljust(_FUNCTION, b"\0") + function, 4 * len(begin)
+
+        return self._per_iteration(program, frame, len(body))
+
+    def _block(self, frame: Frame, body: bytes) -> float:
+        """Cycles per iteration of a block; where its copies are no loop, of its start and the copies."""
+        counter = _COUNTER if frame.unrolled else REGISTERS.index(frame.counter_register)
+        start = code(_start(frame, counter))
+        looped = start + body if frame.unrolled else body
+        closing = code(words.count_down(counter, len(looped)))
+
+        def program(iterations: int) -> tuple[bytes, int]:
+            begin = code([*_ENABLE_FLOATING, *words.set_register(counter, iterations)])
+            whole = begin + (b"" if frame.unrolled else start) + looped + closing
+            return whole + code([_HERE]), len(whole)
+
+        return self._per_iteration(program, frame, len(looped))
+
+    def _per_iteration(self, program: Callable[[int], tuple[bytes, int]], frame: Frame, size: int) -> float:
+        """The difference of two numbers of iterations.
+
+        Args:
+            program: {iterations: the code, and where in it a jump to itself ends it}.
+            frame: Its surroundings.
+            size: Bytes of an iteration.
+        """
+        counted = max(_FEWEST, min(_COUNTED, _COUNTED_BYTES // size))
+        warm = max(_FEWEST, counted // 4)
+        ends = [self._end(*program(iterations), frame) for iterations in (warm, warm + counted)]
+        return (ends[1] - ends[0]) / counted
+
+    def _end(self, program: bytes, end: int, frame: Frame) -> int:
+        """The cycle in which a program reaches its end."""
+        simulator = self._simulator(program, frame)
+        reason, _ = simulator.run_to(pc=_BASE + end, cycles=_MAX_CYCLES)
+        if reason != "pc":
+            raise BlockError("the simulated core traps, or never reaches the end of the code")
+        return int(simulator.cycle)
 
     def _simulator(self, program: bytes, frame: Frame) -> Any:
         import rvsim  # noqa: PLC0415  an extra of its own
@@ -138,33 +154,12 @@ class RvsimCore:
         return rvsim.Simulator(self._config, elf_data=_executable(parts))
 
 
-def _run_to(simulator: Any, address: int) -> int:
-    """The cycle in which the core reaches an address. Raises `BlockError` where it does not."""
-    reason, _ = simulator.run_to(pc=address, cycles=_MAX_CYCLES)
-    if reason != "pc":
-        raise BlockError("the simulated core traps, or never reaches the end of the code")
-    return int(simulator.cycle)
-
-
-def _start(frame: Frame) -> Iterator[int]:
-    """Sets all registers as at the start of a block."""
-    yield from words.set_register(5, frame.vector)
-    for number in range(32):
-        yield words.move_to_floating(number, 5)
-    for name, value in frame.registers.items():
-        if name[:1] == "x" and name[1:].isdecimal():
-            yield from words.set_register(int(name[1:]), value)
-
-
-def _jump(distance: int) -> int:
-    bits = distance & 0x1FFFFF
-    upper = (
-        (bits >> 20 & 1) << 31
-        | (bits >> 1 & 0x3FF) << 21
-        | (bits >> 11 & 1) << 20
-        | (bits >> 12 & 0xFF) << 12
-    )
-    return _HERE | upper
+def _start(frame: Frame, counter: int) -> Iterator[int]:
+    """Sets all registers but the counter as at the start of a block."""
+    yield from riscv_calls.fill_floating(frame.vector)
+    for number, name in enumerate(REGISTERS):
+        if number not in (words.ZERO, counter):
+            yield from words.set_register(number, frame.registers.get(name, 0))
 
 
 def _executable(parts: Sequence[tuple[int, bytes]]) -> bytes:

@@ -177,7 +177,7 @@ def executing_facts(name: str, isa: str, mapping: PortMapping | None = None) -> 
     ports, None where they are not known.
     """
     abilities = ("executes", "blocks", "offsets", "wide_blocks", "x87_blocks", "clear_masks", "latency_bound")
-    facts = simulated_facts(name, mapping or PortMapping(("",), {}), isa=isa)
+    facts = simulated_facts(name, mapping or PortMapping(("0",), {}), isa=isa)
     if mapping is None:
         del facts["schemes"], facts["ports"]
     return {

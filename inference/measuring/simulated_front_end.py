@@ -98,7 +98,8 @@ class SimulatedFrontEnd:
         jumps = [instruction for instruction in instructions if instruction.flow in ("branch", "jump")]
         n_jumps = sum(instruction.flow == "jump" for instruction in jumps)
         reached = instructions if not n_jumps else jumps
-        branching = n_jumps / self.taken + (len(jumps) - n_jumps) / self.untaken
+        closed = 1 / code.copies if code.copies > 1 else 0.0  # the branch that closes a loop is taken, too
+        branching = (n_jumps + closed) / self.taken + (len(jumps) - n_jumps) / self.untaken
         straight = max(len(reached) / self.decoded, len(code.code) / self.fetched_bytes)
         if not code.loop:
             return max(straight, branching)

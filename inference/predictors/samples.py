@@ -126,8 +126,8 @@ class _Reader:
 
     def numbers(self, count: int) -> list[float]:
         distinct = self.array("<f8", self.count())
-        which = self.array(_width(len(distinct)), count)
-        values: list[float] = distinct[which.astype(np.int64)].tolist()
+        positions = self.array(_width(len(distinct)), count)
+        values: list[float] = distinct[positions.astype(np.int64)].tolist()
         return values
 
     def details(self, count: int) -> list[str]:
@@ -162,19 +162,19 @@ def _samples(reader: _Reader) -> list[Sample]:
 
 
 def _numbers(values: Sequence[float]) -> list[bytes]:
-    distinct, which = np.unique(np.array(values, dtype="<f8"), return_inverse=True)
+    distinct, positions = np.unique(np.array(values, dtype="<f8"), return_inverse=True)
     return [
         _COUNT.pack(len(distinct)),
         distinct.tobytes(),
-        which.astype(_width(len(distinct))).tobytes(),
+        positions.astype(_width(len(distinct))).tobytes(),
     ]
 
 
 def _details(values: Sequence[str]) -> list[bytes]:
     distinct = {value: place for place, value in enumerate(dict.fromkeys(values))}
     text = json.dumps(list(distinct), ensure_ascii=False).encode("utf-8", "surrogatepass")
-    which = np.array([distinct[value] for value in values], dtype=_width(len(distinct)))
-    return [_COUNT.pack(len(text)), text, which.tobytes() if len(distinct) > 1 else b""]
+    positions = np.array([distinct[value] for value in values], dtype=_width(len(distinct)))
+    return [_COUNT.pack(len(text)), text, positions.tobytes() if len(distinct) > 1 else b""]
 
 
 def _width(distinct: int) -> str:

@@ -85,9 +85,16 @@ def llvm_of(row: StoredCoreModel) -> str:
 def opcodes_of(mapping: ExportedMapping) -> Opcodes:
     """LLVM's names of the schemes, or the reason why they are unknown: no llvm-mc is installed."""
     try:
-        return Opcodes(*llvm_opcodes(mapping.isa, mapping.texts))
+        return Opcodes(*llvm_opcodes(mapping.isa, _texts_of_any_mode(mapping)))
     except AssemblerError as error:
         return Opcodes({}, reason=str(error))
+
+
+def _texts_of_any_mode(mapping: ExportedMapping) -> list[str]:
+    """The schemes without those of one mode of RISC-V's vectors, for which LLVM has the same opcode."""
+    scheme_of = target_of(mapping.isa).schemes.scheme_of
+    schemes = {text: scheme_of(text) for text in mapping.texts}
+    return [text for text, scheme in schemes.items() if scheme is None or not scheme.mode]
 
 
 def llvm_patch_of(row: StoredCoreModel, folder: Path | None = None, cpu: str = "") -> str:
@@ -130,7 +137,7 @@ def exegesis_of(row: StoredCoreModel, mode: str) -> str:
 def instances_of(core: ExportedCore) -> LlvmInstances:
     """LLVM's instances of the schemes. Raises `ExchangeError` where no llvm-mc is installed."""
     try:
-        return LlvmInstances(*llvm_instructions(core.mapping.isa, core.mapping.texts))
+        return LlvmInstances(*llvm_instructions(core.mapping.isa, _texts_of_any_mode(core.mapping)))
     except AssemblerError as error:
         raise ExchangeError(f"LLVM's names of instructions are needed: {error}") from error
 

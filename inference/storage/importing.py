@@ -288,7 +288,9 @@ def _store(
     parsed = preview.parsed
     if parsed.latencies:
         note = " ".join([note or f"From {source}.", *(f"Doubts: {line}." for line in doubt_lines(parsed))])
-        latencies = store_parsed_latencies(parsed, isa, name, source=source, note=note, run=run)
+        latencies = store_parsed_latencies(
+            parsed, isa, name, core=preview.core, source=source, note=note, run=run
+        )
         return latencies, len(parsed.latencies)
     if parsed.resources is not None:
         origin, report = ResourceMapping.Origin.IMPORT, _report_of(preview)

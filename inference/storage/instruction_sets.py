@@ -1,6 +1,6 @@
 """Stores instruction sets and looks schemes up in them; which core a machine has.
 
-x86-64 and AArch64 come with the software (`inference.isa`). Others are made from documents in the public
+Those of `inference.isa.targets` come with the software. Others are made from documents in the public
 format (`inference.isa.document`), or, with scheme texts only, from the names in an imported file.
 """
 
@@ -56,7 +56,7 @@ def of_isa(isa: str) -> Q:
 
 
 CORE = "core"
-"""Key of an imported set's `making`, and of an imported mapping's `report`."""
+"""Key of an imported set's `making`, of an imported mapping's `report`, and of a file's machine's `facts`."""
 
 
 def core_of(machine: Machine) -> Microarchitecture | None:
@@ -70,7 +70,7 @@ def core_name(row: Machine | ExperimentSet | PortMapping | ResourceMapping) -> s
     """
     if isinstance(row, Machine):
         core = core_of(row)
-        return "" if core is None else core.name
+        return str(row.facts.get(CORE, "")) if core is None else core.name
     if row.machine is not None:
         return core_name(row.machine)
     if isinstance(row, ExperimentSet):

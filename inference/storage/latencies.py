@@ -21,7 +21,7 @@ from inference.formats.parsing import Parsed
 from inference.isa.chains import ChainLink, Latency
 from inference.isa.targets import documented_latencies, documented_latency, latency_source
 from inference.models import ISA, LatencySet, Machine, Run, SchemeLatencies
-from inference.storage.instruction_sets import core_of
+from inference.storage.instruction_sets import CORE, core_name
 from inference.storage.names import check_name_free, free_name
 
 
@@ -93,12 +93,19 @@ def store_extension(
 
 @transaction.atomic
 def store_parsed_latencies(
-    parsed: Parsed, isa: ISA, name: str, *, source: str, note: str = "", run: Run | None = None
+    parsed: Parsed,
+    isa: ISA,
+    name: str,
+    *,
+    core: str = "",
+    source: str,
+    note: str = "",
+    run: Run | None = None,
 ) -> LatencySet:
     """Store the latencies of a file as a new set. Raises `NameInUseError`."""
     arch = parsed.facts.get("arch")
     cpu = arch if isinstance(arch, str) else ""
-    machine = published_machine(cpu or name, source, isa=isa, cpu=cpu[:200], facts={})
+    machine = published_machine(cpu or name, source, isa=isa, cpu=cpu[:200], facts={CORE: core} if core else {})
     pairs = {text: [pair.as_json() for pair in entry.pairs] for text, entry in parsed.latencies.items()}
     return _store(pairs, {}, name=name, machine=machine, run=run, note=note or f"From {source}.")
 
@@ -212,8 +219,8 @@ class DocumentedShare:
 
 def documented_core(machine: Machine) -> str:
     """The name of the machine's core, "" where no latencies of it are documented."""
-    core = core_of(machine)
-    return core.name if core is not None and documented_latencies(core.name) else ""
+    core = core_name(machine)
+    return core if documented_latencies(core) else ""
 
 
 def documented_share(row: LatencySet) -> DocumentedShare | None:

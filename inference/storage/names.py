@@ -86,12 +86,12 @@ def rename(row: Named, name: str, note: str) -> None:
         row.save(update_fields=["name", "note"])
 
 
-def check_name_line(name: str, what: str) -> None:
+def check_name_line(name: str, label: str) -> None:
     """Raise `ExchangeError` for a name that is not a line of printable characters."""
     try:
         check_line(name)
     except ValueError as error:
-        raise ExchangeError(f"{what}: {error}") from None
+        raise ExchangeError(f"{label}: {error}") from None
 
 
 def check_name_free(model: type[Named], name: str, besides: Named | None = None) -> None:

@@ -21,7 +21,7 @@ from inference.formats.problems import ExchangeError
 from inference.isa.blocks import BlocksOfText, Piece, piece_of, read
 from inference.isa.code.block import Block, BlockError
 from inference.isa.search import SearchError
-from inference.isa.targets import DEFAULT
+from inference.isa.targets import DEFAULT, FOLDERS
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import RunsError
 from inference.runs.request import RequestPart
@@ -84,7 +84,7 @@ class DataCommand(BaseCommand):
     def _prepare(self) -> None:
         """Create the database and load the built-in instruction sets."""
         call_command("migrate", verbosity=0)
-        call_command("load-isa", "x86-64", "AArch64", stdout=io.StringIO())
+        call_command("load-isa", *FOLDERS, stdout=io.StringIO())
         self.stderr.write(f"prepared {settings.HOME}: it was empty")
 
     def write_output(self, text: str, file: Path | None) -> None:

@@ -20,6 +20,7 @@ from django.core.management import call_command
 from django.db import DatabaseError, OperationalError, connection, connections
 from django.db.migrations.executor import MigrationExecutor
 
+from inference.isa.targets import FOLDERS
 from inference.models.schema import schema
 from inference.runs.data_directory import make_contents_private
 from inference.runs.errors import NotPrivateError
@@ -37,7 +38,7 @@ def prepare() -> None:
         _ = settings.SECRET_KEY  # generated now, so that an error appears here and not on the first page
         with exclusive_preparation():
             migrate_database()
-            call_command("load-isa", "x86-64", "AArch64", stdout=io.StringIO())
+            call_command("load-isa", *FOLDERS, stdout=io.StringIO())
             ensure_administrator()
     except (ImproperlyConfigured, NotPrivateError) as error:
         raise LaunchError(f"{error}.") from error

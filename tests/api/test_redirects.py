@@ -145,7 +145,10 @@ LIBRARIES = {"requests", "httpx", "aiohttp", "urllib3", "pycurl"}
 def followers(path: Path) -> set[str]:
     """Names in a file by which a request could follow redirects: calls and imports."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    text = path.read_text()
+    if not any(word in text for word in (*FOLLOWING, *LIBRARIES, "websockets")):
+        return found
+    for node in ast.walk(ast.parse(text)):
         match node:
             case ast.Attribute(attr=name) | ast.Name(id=name) if name in FOLLOWING:
                 found.add(name)

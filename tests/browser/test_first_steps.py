@@ -45,6 +45,7 @@ def test_every_number_leads_to_what_it_came_from(page: Page):
 def test_the_scheme_table_searches_while_typing_and_keeps_the_search_in_the_address(page: Page):
     page.goto("/isas/")
     page.get_by_role("link", name="x86-64").first.click()
+    page.wait_for_url(re.compile(r"/isas/\d+/"))  # and until its scripts listen
     page.locator("input[data-search]").fill("mnemonic:imul -memory:R")
     expect(page).to_have_url(re.compile(r"q=mnemonic%3Aimul"))
     first = page.locator("tbody tr").first

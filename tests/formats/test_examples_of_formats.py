@@ -33,6 +33,12 @@ def test_the_example_of_a_table_has_numbers(heading: str, part: str) -> None:
     assert len(parsed.measured) >= 3 if part == "throughputs" else len(parsed.latencies) >= 2
 
 
+def test_the_example_of_vectors_has_numbers_in_modes() -> None:
+    parsed = resolve(read(example_of("Tables of rvv-bench"), "index.html"), AnyNames())
+    assert parsed.lines() == []
+    assert len(parsed.measured) == 6
+
+
 @pytest.mark.parametrize(
     "heading",
     [

@@ -26,6 +26,7 @@ CPU#0 Family: 6 Model: 0f Stepping: 4 Type: "An  old CPU @ 2.66GHz"
  520 X87   :FMUL + FADD st, st(i)       L:   4.21ns=  8.0c  T: [not enough reg]
  794 SSE   :MOVLPS xmm, [m64]           L:   5.00ns= 12.0c  T: -52.11ns=-125.00c
 """
+WIDE = "  18 X86   :MOV r64, imm32              L:   0.66ns=  1.8c  T:   0.12ns=  0.33c\n"
 CORRECTED = (
     "RENORMALISED!!!\n"
     "Inst 1793 AVX             : VMULPS ymm, ymm, ymm       L:   2.36ns=  6.0c  T:   0.74ns=  1.25c"
@@ -106,7 +107,7 @@ def test_latencies_are_of_operands_that_share_a_register_with_the_result() -> No
 def test_dumps_of_2008_have_rows_without_a_word_before_them() -> None:
     parsed = parsed_of(OLD)
     assert cycles_of(parsed) == {"nop": 0.33, "mov GPR[16]:W, IMM[16]:R": 1.75, "lahf": 0.33}
-    assert parsed.facts["arch"] == "An old CPU @ 2.66GHz"
+    assert parsed.facts["arch"] == "An old CPU @ 2.66GHz, 32-bit program"
     assert "-125" in parsed.left_out["MOVLPS xmm, [m64] (row 794)"]
 
 
@@ -157,3 +158,7 @@ def test_lines_in_any_order_never_raise(lines: list[str]) -> None:
 )
 def test_the_core_is_the_one_with_the_cpuid_of_the_dump(head: str, core: str | None) -> None:
     assert parsed_of(f"{head}\n{NEW}").facts.get("core") == core
+
+
+def test_only_a_dump_of_a_32_bit_program_is_called_so() -> None:
+    assert parsed_of(OLD + WIDE).facts["arch"] == "An old CPU @ 2.66GHz"

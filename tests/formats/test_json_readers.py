@@ -16,6 +16,7 @@ from inference.agent.protocol import MAX_VALUES, ProtocolError, decode
 from inference.agent.reading import has_more_values, read_json
 from inference.formats.archived_parts import StrictJsonError, load
 from tests.drawn import examples
+from tests.syntax import trees_with
 
 ROOT = Path(__file__).resolve().parents[2]
 READERS = {"json.loads", "json.load", "json.JSONDecoder", "model_validate_json", "validate_json"}
@@ -89,9 +90,8 @@ OWN = {
 def test_every_reader_of_json_is_known() -> None:
     found = {
         str(file.relative_to(ROOT))
-        for package in ("pmweb", "inference", "anica_app")
-        for file in (ROOT / package).rglob("*.py")
-        for node in ast.walk(ast.parse(file.read_text()))
+        for file, tree in trees_with(READERS, "pmweb", "inference", "anica_app")
+        for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and (ast.unparse(node.func) in READERS or ast.unparse(node.func).rpartition(".")[2] in READERS)
     }

@@ -54,6 +54,7 @@ def test_slices_of_a_thread_nest_and_arrows_start_and_end_on_them(
     events = events_of(loop)
     threads: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     named = {(event["pid"], event["tid"]) for event in events if event["name"] == "thread_name"}
+    assert len({thread for _, thread in named} | {1, 2}) == len(named) + 2, "no number occurs twice"
     for event in events:
         if event["ph"] == "X":
             assert event["dur"] > 0

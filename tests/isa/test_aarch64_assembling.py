@@ -6,6 +6,7 @@ import itertools
 import random
 import re
 import subprocess
+from random import Random
 
 import pytest
 
@@ -13,8 +14,10 @@ from inference.containment import Limits
 from inference.isa import aarch64, llvm_mc
 from inference.isa.aarch64.allocation import ADDRESSES, LINE, MEMORY, READ_SLOT, VALUES
 from inference.isa.aarch64.assembling import CPU, FEATURES, TRIPLE, Assembler, LoopText
+from inference.isa.blocks import accesses_of, block_of_bytes
 from inference.isa.llvm_mc import AssemblerError
 from inference.isa.machine_bodies import CannotMeasureError, interleave
+from inference.isa.targets import AARCH64, target_of
 from tests.isa.aarch64_program import needs_llvm_mc
 
 pytestmark = needs_llvm_mc
@@ -264,3 +267,24 @@ def test_a_line_that_is_no_instruction_is_named():
     done = llvm_mc.assemble(["nop", "frobnicate x0", "nop"], "aarch64", "cortex-a72")
     assert list(done.refused) == [1]
     assert done.code == b""
+
+
+def test_dependent_blocks_share_few_registers() -> None:
+    """Of a bank three to six registers are written and read; operands of an instruction differ."""
+    maker = target_of(AARCH64).dependent_blocks
+    assert maker is not None
+    schemes = [ADD, MLA, LOAD, ADD, "add VEC[2S]:W, VEC[2S]:R, VEC[2S]:R", ADD, MLA]
+    for seed in range(20):
+        code = maker.dependent_block(schemes, Random(seed))
+        assert code == maker.dependent_block(schemes, Random(seed))
+        block = block_of_bytes(code, AARCH64)
+        assert [instruction.scheme for instruction in block.instructions] == schemes
+        rows = accesses_of(block)
+        used = {access.location for row in rows for access in (*row.reads, *row.writes) if access.location}
+        for bank in ("general", "vector"):
+            assert len([name for name in used if name.startswith(bank)]) <= 6 + 1  # and the memory's
+        for line in block.text.splitlines():
+            named = [registers(operand) for operand in operands(line)]
+            assert len(set().union(*named)) == sum(map(len, named)), line
+    with pytest.raises(CannotMeasureError, match="no such scheme"):
+        maker.dependent_block(["frob GPR[64]:W"], Random(1))

@@ -7,13 +7,14 @@ from random import Random
 import pytest
 
 from anica_app.core.block_domain import BlockDomain
-from inference.isa.aarch64.changes import AArch64ChangedBlock, changed_block
+from inference.isa.aarch64.changes import CHANGES
 from inference.isa.aarch64.decoding import decoded
 from inference.isa.aarch64.statements import read_instruction
 from inference.isa.block_changes import BlockChange, CarrierKind, CarrierRole, ChangeKind
 from inference.isa.blocks import BlockError
 from inference.isa.targets import AARCH64
 from inference.isa.words.accesses import word_accesses
+from inference.isa.words.changes import ChangedWordBlock
 
 
 def code_of(text: str) -> bytes:
@@ -22,8 +23,8 @@ def code_of(text: str) -> bytes:
     return b"".join((word or 0).to_bytes(4, "little") for word in words)
 
 
-def block_of(text: str, *, executes: bool = False) -> AArch64ChangedBlock:
-    return changed_block(code_of(text), executes=executes)
+def block_of(text: str, *, executes: bool = False) -> ChangedWordBlock:
+    return CHANGES.changed_block(code_of(text), executes=executes)
 
 
 def change_of(changes: list[BlockChange], kind: ChangeKind) -> BlockChange:
@@ -89,7 +90,7 @@ def test_loads_come_before_stores_or_are_moves() -> None:
 @pytest.mark.parametrize("code", [b"", b"\x20\x00\x02", b"\xff\xff\xff\xff"])
 def test_what_is_no_block_is_refused(code: bytes) -> None:
     with pytest.raises(BlockError, match="no basic block"):
-        changed_block(code)
+        CHANGES.changed_block(code)
 
 
 def test_changes_of_random_blocks_are_code_without_the_dependencies_that_they_cut() -> None:
@@ -98,7 +99,7 @@ def test_changes_of_random_blocks_are_code_without_the_dependencies_that_they_cu
     for _ in range(150):
         sampled = domain.sample(domain.unconstrained(4), random)
         assert sampled is not None
-        block = changed_block(sampled.code)
+        block = CHANGES.changed_block(sampled.code)
         changes = [*block.initial_changes(), *block.cut_everywhere(), *block.loads_before_stores()]
         for change in [*changes, *block.registers_for_loads()]:
             assert all(step.form is not None for step in decoded(change.code))
@@ -106,7 +107,7 @@ def test_changes_of_random_blocks_are_code_without_the_dependencies_that_they_cu
             assert not passed_locations(block, change)
 
 
-def passed_locations(block: AArch64ChangedBlock, change: BlockChange) -> set[str]:
+def passed_locations(block: ChangedWordBlock, change: BlockChange) -> set[str]:
     """What an instruction of the block reads although the change cuts it, and another one wrote it."""
     registers = [carrier for carrier in change.cut if carrier.kind is CarrierKind.REGISTER]
     cuts = {block.cut((carrier,), change.kind).code[:4]: location_of(carrier.name) for carrier in registers}

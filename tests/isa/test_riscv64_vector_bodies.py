@@ -72,3 +72,9 @@ def test_every_default_scheme_and_some_others_run(bits: int, tmp_path: Path) -> 
     outcome = run(functions, tmp_path / "vectors", cpu=f"rv64,v=true,Zfh=true,vlen={bits}")
     stopped = "" if outcome.returned == len(chosen) else chosen[outcome.returned]
     assert (outcome.status, stopped) == (0, "")
+
+
+def test_all_registers_of_a_group_are_operands() -> None:
+    code = Assembler().unroll([(WIDEN, 1)], instructions=2).code
+    _, first, *_ = in_modes(decoded(code))
+    assert [getattr(operand, "span", 0) for operand in first.operands] == [8, 4, 4]

@@ -36,6 +36,7 @@ from inference.storage.errors import RefusedError
 from inference.storage.instruction_sets import store_isa
 from inference.web.api.site import api
 from tests.isa.toy.target import TARGET as TOY
+from tests.syntax import trees_with
 
 CODE = bytes.fromhex("0100")
 OURS, THEIRS = BlockName(X86, CODE), BlockName(TOY.name, CODE)
@@ -241,14 +242,13 @@ def test_each_document_with_digits_has_their_set_or_belongs_to_one() -> None:
 
 def _digits_alone() -> Iterator[tuple[str, str]]:
     """(file, key) of each JSON object that is written with digits and without a set."""
-    for package in ("inference", "anica_app"):
-        for path in (ROOT / package).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.Dict):
-                    keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
-                    for key, value in zip(keys, node.values, strict=True):
-                        if key is not None and "isa" not in keys and _has_digits(value):
-                            yield path.relative_to(ROOT).as_posix(), str(key)
+    for path, tree in trees_with([".hex"], "inference", "anica_app"):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Dict):
+                keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
+                for key, value in zip(keys, node.values, strict=True):
+                    if key is not None and "isa" not in keys and _has_digits(value):
+                        yield path.relative_to(ROOT).as_posix(), str(key)
 
 
 def _has_digits(node: ast.AST) -> bool:

@@ -23,6 +23,7 @@ from inference.predictors.protocol import PredictorError
 from inference.predictors.tool_paths import check_program
 from tests.predictors import fakes
 from tests.predictors.fakes import GOOD
+from tests.syntax import trees_with
 
 MARK = "q7x9"
 Options = dict[str, Any]
@@ -249,9 +250,8 @@ def callers(word: str) -> set[str]:
     """Files in which somebody lets options choose, or makes predictors without asking."""
     return {
         str(path.relative_to(ROOT))
-        for package in ("inference", "anica_app")
-        for path in (ROOT / package).rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for path, tree in trees_with([word], "inference", "anica_app")
+        for node in ast.walk(tree)
         if isinstance(node, ast.Call) and (_name(node.func) == word or _passes_on(node, word))
     }
 

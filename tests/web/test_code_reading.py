@@ -23,6 +23,7 @@ from inference.sandbox import files
 from inference.web import code_reading, reading_process
 from inference.web.code_reading import MAX_CONCURRENT, MEMORY_BYTES, UnreadTextError, read, read_blocks
 from tests.launched import wait_until
+from tests.syntax import trees_with
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTINGS = ROOT / "tests" / "isa" / "golden_listings"
@@ -294,10 +295,11 @@ def test_no_feature_reads_text_in_the_web_process() -> None:
     """Commands do, which start no server for a single text, and runs, which have processes of their own."""
     readers = {
         str(file.relative_to(ROOT))
-        for package in ("inference/features", "anica_app/features", "inference/web", "pmweb")
-        for file in (ROOT / package).rglob("*.py")
+        for file, tree in trees_with(
+            ["inference.isa.blocks"], "inference/features", "anica_app/features", "inference/web", "pmweb"
+        )
         if file.name != "code_reading.py"
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom)
         and node.module == "inference.isa.blocks"
         and WARM & {name.name for name in node.names}

@@ -211,8 +211,8 @@ def decision_label(node: Node) -> str:
 
 
 def _short(place: str) -> str:
-    number, kind, which = place.split(".")
-    return f"{number}.{kind[0]}{which}"
+    number, kind, letter = place.split(".")
+    return f"{number}.{kind[0]}{letter}"
 
 
 def _foreign(document: object) -> str:

@@ -143,17 +143,17 @@ def campaign_sentence(campaign: Campaign) -> str:
 
 
 def _rate_sentence(tools: Sequence[str], summary: Json, rows: Sequence[Family]) -> str:
-    who, families = " and ".join(tools), count_of(len(rows), "family", "families")
+    names, families = " and ".join(tools), count_of(len(rows), "family", "families")
     verb = "differ on" if len(tools) > 1 else "fails on"
     blocks = "random blocks" if summary["fresh"] else "the random blocks it began with"
     if not summary["judged"]:
-        return f"{who}: {families}, not weighed by random blocks."
+        return f"{names}: {families}, not weighed by random blocks."
     rate = summary["disagreements"] / summary["judged"]
     if not rows or not summary["disagreements"]:
-        return f"{who} {verb} {_percent(rate)} of {blocks}."
+        return f"{names} {verb} {_percent(rate)} of {blocks}."
     share = share_of(summary, "explained") or 0.0
     explain = "explains" if len(rows) == 1 else "explain"
-    return f"{who} {verb} {_percent(rate)} of {blocks}; {families} {explain} {_percent(share, 0)} of that."
+    return f"{names} {verb} {_percent(rate)} of {blocks}; {families} {explain} {_percent(share, 0)} of that."
 
 
 def _who_is_slower(row: Family, tools: Sequence[str]) -> str:

@@ -1,9 +1,5 @@
 """RISC-V of 64 bits: the machine code around a loop body, the clock, and the blocks with known answers.
 
-The function follows the standard calling convention (LP64D): x1, x8, x9, x18 to x27, the stack pointer, and
-f8, f9, f18 to f27 belong to the caller. x3 and x4 are left alone: signal handlers and libraries rely on them.
-Rounding is to nearest. Denormal numbers cannot count as zero.
-
 The iterations are counted by `addi` and `bnez`.
 """
 
@@ -17,9 +13,10 @@ from inference.agent.checks import COPIES, ReferenceBlock, item
 from inference.agent.emulation import emulator
 from inference.agent.protocol import Frame
 from inference.agent.reading import Json
-from inference.agent.targets import riscv_vectors
+from inference.agent.targets import riscv64_blocks, riscv_calls, riscv_vectors
 from inference.agent.targets import riscv_words as words
-from inference.agent.targets.target import CHAIN_LENGTH, ONLY_LOOP_BODIES, FrameError
+from inference.agent.targets.riscv_calls import REGISTERS, SCRATCH
+from inference.agent.targets.target import BLOCKS_OF_WORDS, CHAIN_LENGTH, FrameError
 from inference.agent.targets.words import code
 
 __all__ = [
@@ -41,7 +38,7 @@ __all__ = [
 ISA = "RISC-V"
 MACHINES = ("riscv64",)
 HAS_CPUID = False
-BLOCKS = None  # none are timed yet
+BLOCKS = riscv64_blocks
 
 CHAIN = code([words.add(5, 5, 6)] * CHAIN_LENGTH)  # add x5, x5, x6
 
@@ -54,13 +51,7 @@ SYNCHRONISE = bytes.fromhex(
 """`fence.i` alone holds for the processor of that moment, and the kernel may move the process."""
 
 MEMORY, COUNTER = 26, 27
-_SCRATCH = 5
 _ITERATIONS, _MEMORY = 10, 11  # the arguments
-_SAVED = (1, 8, 9, *range(18, 28))
-_SAVED_FLOATING = (8, 9, *range(18, 28))
-_CONTROL = 8 * (len(_SAVED) + len(_SAVED_FLOATING))  # where fcsr is kept on the stack
-_STACK = _CONTROL + 8  # bytes of the frame, a multiple of 16
-_REGISTERS = 32  # of each kind
 _LINE = 64  # bytes of a cache line
 _UNTOUCHABLE = {0, words.SP, 3, 4}
 _FARTHEST = 1 << 20  # bytes that a jump leads back
@@ -71,52 +62,29 @@ def function(frame: Frame, body: bytes) -> bytes:
     if len(body) % 2 or len(body) >= _FARTHEST - _LINE:
         raise FrameError(f"a loop body of {ISA} has an even number of bytes below a million, not {len(body)}")
     memory, counter = _number(frame.memory_register), _number(frame.counter_register)
-    start = list(_save())
+    start = list(riscv_calls.save())
     start += _floating_point(frame)
-    start += riscv_vectors.fill(frame.vectors, _SCRATCH)
+    start += riscv_vectors.fill(frame.vectors, SCRATCH)
     start += [words.move(counter, _ITERATIONS), words.move(memory, _MEMORY)]
     start += _general(frame, {memory, counter})
     start += [words.NOP] * (-len(start) % (_LINE // 4))
-    return code(start) + body + code([*words.count_down(counter, len(body)), *_restore()])
-
-
-def _save() -> Iterator[int]:
-    yield from words.add_immediate(words.SP, words.SP, -_STACK)
-    for k, number in enumerate(_SAVED):
-        yield words.store(number, words.SP, 8 * k)
-    for k, number in enumerate(_SAVED_FLOATING, len(_SAVED)):
-        yield words.store_double(number, words.SP, 8 * k)
-    yield words.swap_control(_SCRATCH, words.ZERO)
-    yield words.store(_SCRATCH, words.SP, _CONTROL)
-
-
-def _restore() -> Iterator[int]:
-    yield words.load(_SCRATCH, words.SP, _CONTROL)
-    yield words.swap_control(words.ZERO, _SCRATCH)
-    for k, number in enumerate(_SAVED):
-        yield words.load(number, words.SP, 8 * k)
-    for k, number in enumerate(_SAVED_FLOATING, len(_SAVED)):
-        yield words.load_double(number, words.SP, 8 * k)
-    yield from words.add_immediate(words.SP, words.SP, _STACK)
-    yield words.RET
+    return code(start) + body + code([*words.count_down(counter, len(body)), *riscv_calls.restore()])
 
 
 def _floating_point(frame: Frame) -> Iterator[int]:
-    yield from words.set_register(_SCRATCH, frame.vector)
-    for number in range(_REGISTERS):
-        yield words.move_to_floating(number, _SCRATCH)
+    yield from riscv_calls.fill_floating(frame.vector)
     for name, pattern in frame.vectors.items():
         if riscv_vectors.is_vector(name):
             continue
         if (
             name[:1] != "f"
             or not name[1:].isdecimal()
-            or not 0 <= int(name[1:3]) < _REGISTERS
+            or not 0 <= int(name[1:3]) < REGISTERS
             or len(name) > 3
         ):
             raise FrameError(f"there is no floating-point register {name!r}")
-        yield from words.set_register(_SCRATCH, pattern)
-        yield words.move_to_floating(int(name[1:]), _SCRATCH)
+        yield from words.set_register(SCRATCH, pattern)
+        yield words.move_to_floating(int(name[1:]), SCRATCH)
 
 
 def _general(frame: Frame, reserved: set[int]) -> Iterator[int]:
@@ -134,7 +102,7 @@ def _general(frame: Frame, reserved: set[int]) -> Iterator[int]:
 
 def _number(name: str) -> int:
     number = int(name[1:]) if name[:1] == "x" and name[1:].isdecimal() and len(name) <= 3 else 0
-    if not 0 <= number < _REGISTERS or number in _UNTOUCHABLE:
+    if not 0 <= number < REGISTERS or number in _UNTOUCHABLE:
         raise FrameError(f"there is no general-purpose register {name!r}, or it may not be used")
     return number
 
@@ -183,7 +151,7 @@ def checks(*, avx: bool = False) -> tuple[ReferenceBlock, ...]:
 
 
 def description(processor: Mapping[str, str], emulated: str) -> Json:
-    return {**riscv.description(processor, emulated), "emulated": emulated, **ONLY_LOOP_BODIES}
+    return {**riscv.description(processor, emulated), "emulated": emulated, **BLOCKS_OF_WORDS}
 
 
 def documented(facts: Mapping[str, Any]) -> Mapping[str, float]:

@@ -103,16 +103,26 @@ def set_register(number: int, value: int) -> Iterator[int]:
 
 def count_down(counter: int, distance: int) -> Iterator[int]:
     """`addi xC, xC, -1`, and a jump back by `distance` bytes from it until the counter is zero."""
-    yield _immediate_form(_IMMEDIATE, 0, counter, counter, -1)
-    back = -distance - 4
-    if back >= -_FARTHEST_BRANCH:
-        yield _branch(1, counter, back)  # bnez
+    yield from add_immediate(counter, counter, -1)
+    yield from jump_back(counter, distance + 4)
+
+
+def jump_back(counter: int, distance: int) -> Iterator[int]:
+    """A jump back by `distance` bytes unless the counter is zero."""
+    if distance <= _FARTHEST_BRANCH:
+        yield _branch(1, counter, -distance)  # bnez
         return
     yield _branch(0, counter, 8)  # beqz
-    back -= 4
-    yield (
-        (back >> 20 & 1) << 31 | (back >> 1 & 0x3FF) << 21 | (back >> 11 & 1) << 20 | (back & 0xFF000) | 0x6F
-    )  # j
+    back = -distance - 4
+    high, low = (back >> 20 & 1) << 31 | (back >> 1 & 0x3FF) << 21, (back >> 11 & 1) << 20 | back & 0xFF000
+    yield high | low | 0x6F  # j
+
+
+def address(target: int, distance: int) -> Iterator[int]:
+    """The address so many bytes behind this: `auipc` and `addi`."""
+    low = (distance + _HALF) % (1 << _LOW) - _HALF
+    yield (distance - low & 0xFFFFF000) | target << 7 | 0x17
+    yield from add_immediate(target, target, low)
 
 
 def _branch(middle: int, register: int, distance: int) -> int:

@@ -25,9 +25,6 @@ BLOCKS_OF_WORDS: Mapping[str, Any] = {
 }
 """Facts of computers whose blocks have neither masks nor wider vectors, and are not led back in memory."""
 
-ONLY_LOOP_BODIES: Mapping[str, Any] = {**dict.fromkeys(_BLOCK_FACTS, False), "virtual": None}
-"""Facts of computers whose agents time no blocks, and whose processors do not say that they are virtual."""
-
 
 class FrameError(ValueError):
     """A frame that cannot be built: an unknown register, or an instruction set of another processor."""

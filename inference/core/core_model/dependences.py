@@ -35,6 +35,8 @@ MEMORY = "memory"
 _REGISTERS = ("general", "vector")
 IN_ADDRESS = ("address", "base", "index")
 """Endings of the names of operands that an address is computed from."""
+WRITTEN_BASE = "base"
+"""The address register that a pre- or post-indexed access moves: it does not wait for what is loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +237,7 @@ class DependenceGraph:
         """Cycles from a register or flags to a destination; None where the destination does not wait."""
         instruction = self._block[place]
         latencies = self._model.latencies_of(instruction)
-        loads = access.operand.endswith("address") and any(read.memory for read in instruction.reads)
+        loads = access.operand.endswith("address") and instruction.loads and destination != WRITTEN_BASE
         default = UNKNOWN_LATENCY if not loads else self._loaded(instruction)
         if self._is_only_written(place, access.operand):  # it takes as long to each result
             default = self._model.false_dependences[instruction.scheme or ""][access.operand]

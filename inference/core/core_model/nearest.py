@@ -27,7 +27,7 @@ from inference.core.mapping import PortMapping, Uops, uops_of
 from inference.isa.blocks import Block, accesses_of
 from inference.isa.dependences import InstructionAccesses
 from inference.isa.scheme import Operand, Scheme
-from inference.isa.targets import DEFAULT, target_of
+from inference.isa.targets import target_of
 
 Describe = Callable[[str], Scheme | None]
 """The scheme of a text, None where there is none."""
@@ -78,9 +78,7 @@ class CoreModelBlocks:
     def __init__(self, model: CoreModel, assumed: Assumptions) -> None:
         self._assumed = assumed
         self._model = model
-        self._nearest = (
-            NearestSchemes(model, target_of(DEFAULT).schemes.scheme_of) if assumed.nearest else None
-        )
+        self._nearest: NearestSchemes | None = None
 
     @property
     def model(self) -> CoreModel:
@@ -91,9 +89,11 @@ class CoreModelBlocks:
         """All bounds of a block, and what the model lacks."""
         accesses = accesses_of(block, equal_start=self._assumed.alike)
         shape, without = shape_of(block, in_loop=self._assumed.in_loop), self._assumed.without
-        if self._nearest is not None:
-            return self._nearest.predict(accesses, shape, without)
-        return predict_core(accesses, shape, self._model, without)
+        if not self._assumed.nearest:
+            return predict_core(accesses, shape, self._model, without)
+        if self._nearest is None:  # all blocks of a core model are of its instruction set
+            self._nearest = NearestSchemes(self._model, target_of(block.isa).schemes.scheme_of)
+        return self._nearest.predict(accesses, shape, without)
 
 
 class NearestSchemes:

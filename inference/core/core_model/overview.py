@@ -11,6 +11,7 @@ from fractions import Fraction
 from inference.core.core_model.model import CoreModel, FrontEndLimits, chained_latency
 from inference.core.experiment import Experiment
 from inference.core.mapping import MAX_PORTS, PortMapping, Uops, ports_in
+from inference.core.simulation.program import IssueOrder
 from inference.core.throughput import inverse_throughput, port_bound
 
 MIN_UNIT_SHARE = 0.5
@@ -72,6 +73,7 @@ class CoreOverview:
     instructions: float | None
     slots: float | None
     front_end: FrontEndLimits | None
+    issue: IssueOrder | None = None
 
 
 def core_overview(
@@ -88,7 +90,7 @@ def core_overview(
     """
     mapping = model.mapping
     if mapping is None:
-        return CoreOverview((), (), (), None, None, model.front_end)
+        return CoreOverview((), (), (), None, None, model.front_end, model.issue)
     # Eliminated moves wait for issue slots, which an inference may take for ports.
     usage = {scheme: () if scheme in model.moves else uops for scheme, uops in mapping.usage.items()}
     members = _members(usage, kinds)
@@ -122,7 +124,13 @@ def core_overview(
     )
     idle = tuple(port for port, schemes in zip(mapping.ports, any_kind, strict=True) if not schemes)
     return CoreOverview(
-        ports, idle, tuple(units.values()), mapping.r_max, mapping.issue_width, model.front_end
+        ports,
+        idle,
+        tuple(units.values()),
+        mapping.r_max,
+        mapping.issue_width,
+        model.front_end,
+        model.issue,
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from math import ceil
 
 from inference.core.core_model.critical_cycles import Edge
-from inference.core.core_model.dependences import IN_ADDRESS, UNKNOWN_LATENCY, DependenceGraph
+from inference.core.core_model.dependences import IN_ADDRESS, UNKNOWN_LATENCY, WRITTEN_BASE, DependenceGraph
 from inference.core.core_model.memory_bounds import ports_of_loads
 from inference.core.core_model.model import CoreModel
 from inference.core.core_model.port_work import Work, work_of_instruction
@@ -73,7 +73,7 @@ def program_of(
     """The block as a loop body.
 
     Of an instruction that loads and computes, the µop on the ports of loads waits for the address, and the
-    others for this µop.
+    others for this µop; where they move the base of the address instead, they do not.
 
     Args:
         block: Its instructions in program order.
@@ -98,19 +98,29 @@ def program_of(
         works = [work_of_instruction(instruction, model, mapping) for instruction in block]
     load_ports = ports_of_loads(mapping) or 0
     described, jump_masks = _described_masks(block, works, simulated_ports)
-    computes_loaded = [_computes_loaded(work, load_ports) for work in works]
+    # In order, a µop that computes with nothing but the loaded value would hold up all behind it.
+    computes_loaded = [
+        _computes_loaded(work, load_ports) and not (model.issues_in_order and _has_only_addresses(row))
+        for row, work in zip(block, works, strict=False)
+    ]
     is_portless = [not row for row in described]
     graph = DependenceGraph(block, model, copies)
     waits = _Waits(graph, block, model, is_portless, computes_loaded, edges_of)
     uops: list[SimulatedUop] = []
-    results: list[list[int]] = []  # of each instruction, the places of µops that make its results
+    results: list[list[int]] = [[] for _ in graph.nodes]  # the places of the µops that make them
     loading: dict[int, range] = {}  # of an instruction that loads and computes, those of its loads
+    if model.issues_in_order:  # loads issue first, then what has the fewest ports
+        described = [
+            tuple(sorted(row, key=lambda mask: (bool(mask & ~load_ports), mask.bit_count())))
+            for row in described
+        ]
     for place, row in enumerate(described):
         slots = _slots(block[place].scheme or "", mapping, width) + takes_index_slot(block[place], model)
         first = len(uops)
         loads = [mask for mask in row if not mask & ~load_ports] if waits.loads_first(place) else []
         computing = [mask for mask in row if mask not in loads]
-        if loads and computing:
+        is_apart = bool(loads and computing) and _moves_base(block[place])
+        if loads and computing and not is_apart:
             loading[place] = range(first, first + len(loads))
         for mask in (*loads, *computing) if loads and computing else row or (0,):
             is_load = len(uops) in loading.get(place, ())
@@ -118,7 +128,13 @@ def program_of(
             uops.append(SimulatedUop(mask, place, slots, min(latency, MAX_LATENCY)))
             slots = 0
         own = range(first + len(loading.get(place, ())), len(uops))
-        results.append([k for k in own if uops[k].ports & ~memory_ports] or [*own])
+        for node in waits.results(place):
+            makers = own
+            if is_apart:
+                makers = own[len(loads) :] if waits.is_base(node) else own[: len(loads)]
+            making = [k for k in makers if uops[k].ports & ~memory_ports] or [*makers]
+            # In order, µops of an instruction issue one after another; its latency begins with the first.
+            results[node] = making[:1] if model.issues_in_order else making
     waiting_uops = [
         _with_waits(number, uop, waits, results, loading.get(uop.instruction, range(0)))
         for number, uop in enumerate(uops)
@@ -166,6 +182,15 @@ def _computes_loaded(work: Work | None, load_ports: int) -> bool:
     return any(loads) and not all(loads)
 
 
+def _has_only_addresses(row: InstructionAccesses) -> bool:
+    return all(read.operand.endswith(IN_ADDRESS) for read in row.reads if read.memory is None)
+
+
+def _moves_base(row: InstructionAccesses) -> bool:
+    """Whether a load computes nothing but the base of its address."""
+    return row.only_loads and any(write.operand == WRITTEN_BASE for write in row.writes)
+
+
 def _with_waits(
     number: int,
     uop: SimulatedUop,
@@ -179,7 +204,7 @@ def _with_waits(
         number: Of the µop.
         uop: Without them.
         waits: By instructions.
-        results: The µops that make the results of each instruction.
+        results: The µops that make each result.
         loads: The µops of its instruction that load for others.
     """
     if not uop.ports:
@@ -201,7 +226,7 @@ def _with_waits(
 
 
 class _Waits:
-    """The results that each instruction of a block waits for, by instructions instead of µops.
+    """The results that each instruction of a block waits for; producers are nodes instead of µops.
 
     A node is a value that an instruction writes, as in `DependenceGraph`. A value that is available as soon
     as one of its sources, such as that of an eliminated move, a store, or a load of renamed memory, is
@@ -236,16 +261,26 @@ class _Waits:
         own = [round(self._ready[node]) for node in self._results[instruction]]
         return min(max([1, *own]) + self._issue.stage(self._block[instruction].scheme), MAX_LATENCY)
 
+    def results(self, instruction: int) -> Sequence[int]:
+        """The nodes of an instruction."""
+        return self._results[instruction]
+
+    def is_base(self, node: int) -> bool:
+        """Whether the result is a base that the instruction moves."""
+        return self._graph.nodes[node][1] == WRITTEN_BASE
+
     def apart(self, wait: Wait, instruction: int) -> int:
         """Cycles between the issues of a producer and of an instruction that waits for it."""
-        schemes = self._block[wait.producer].scheme, self._block[instruction].scheme
+        producer, _ = self._graph.nodes[wait.producer]
+        schemes = self._block[producer].scheme, self._block[instruction].scheme
         return self._issue.apart(*schemes, wait.cycles)
 
     def loads_first(self, instruction: int) -> bool:
         """Whether an instruction computes with what it loads, and stores nothing."""
         row, nodes = self._block[instruction], self._results[instruction]
         stores = any(access.memory is not None for access in row.writes)
-        return row.loads and not stores and bool(nodes) and not any(map(self._is_forwarded, nodes))
+        computes = self._computes_loaded[instruction] and row.loads and not stores
+        return computes and bool(nodes) and not any(map(self._is_forwarded, nodes))
 
     def load_latency(self, instruction: int) -> int:
         """Cycles from the issue of a load to that of the computation with the loaded value."""
@@ -287,8 +322,7 @@ class _Waits:
 
     def _waits_for(self, node: int, iterations: int, early: float, passed: frozenset[int]) -> Iterator[Wait]:
         if not self._is_forwarded(node):
-            place, _ = self._graph.nodes[node]
-            yield Wait(place, iterations, max(1, round(self._ready[node] + early)))
+            yield Wait(node, iterations, max(1, round(self._ready[node] + early)))
             return
         if len(passed) >= _MAX_FORWARDED:
             return
@@ -313,6 +347,7 @@ class _Waits:
         entering = self._entering[node]
         least = min([*measured, *(edge.cycles for edge in entering)], default=UNKNOWN_LATENCY)
         # `movsx r32, m8`: the only latency is that from the address, which includes the load.
-        if self._computes_loaded[place] and all(edge.operand.endswith(IN_ADDRESS) for edge in entering):
+        computes = self._computes_loaded[place] and not _moves_base(self._block[place])
+        if computes and all(edge.operand.endswith(IN_ADDRESS) for edge in entering):
             return max(1.0, least - self._model.memory.load)
         return least

@@ -160,7 +160,7 @@ class _Search:
         at = {colour: port for port, colour in enumerate(leaf.colours)}
         self.symmetries.append(tuple(at[colour] for colour in best.colours))
         pairs = zip(leaf.path, best.path, strict=True)
-        return next(depth for depth, (mine, theirs) in enumerate(pairs) if mine != theirs)
+        return next(depth for depth, (own, theirs) in enumerate(pairs) if own != theirs)
 
     def _refinement(self, colours: Colours) -> Colours:
         while True:

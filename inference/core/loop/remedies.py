@@ -202,8 +202,8 @@ def _of_ports(modelled: ModelledBlock, bound: LoopBound, remaining: _Remaining) 
         place = next(place for place in on_busiest if modelled.mnemonic(place) == name)
         less = [work for index, work in enumerate(works) if index != place]
         cycles = max(beside, busiest_ports(total_work(less)))
-        which = f"one `{name}` less" if count > 1 else f"no `{name}`"
-        yield Remedy(RemedyKind.PORTS, f"With {which} {on_ports}", cycles)
+        fewer = f"one `{name}` less" if count > 1 else f"no `{name}`"
+        yield Remedy(RemedyKind.PORTS, f"With {fewer} {on_ports}", cycles)
 
 
 def _of_front_end(modelled: ModelledBlock, bound: LoopBound, remaining: _Remaining) -> Iterator[Remedy]:

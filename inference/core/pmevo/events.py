@@ -181,8 +181,8 @@ class Sweep(Event):
 
     def line(self) -> str:
         error = f"error {self.error:.4f}, {self.kinds} distinct µops"
-        which = f"start {self.start + 1}, sweep {self.sweep}"
-        return f"  {which}: {self.changed} schemes changed, {error}"
+        step = f"start {self.start + 1}, sweep {self.sweep}"
+        return f"  {step}: {self.changed} schemes changed, {error}"
 
 
 @dataclass(frozen=True)

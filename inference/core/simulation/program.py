@@ -201,6 +201,10 @@ class IssueOrder:
         """That of a core that issues in order."""
         return SchedulerPolicy(Binding.IN_ORDER, completes_in_order=self.completes_in_order)
 
+    @property
+    def text(self) -> str:
+        return "in program order" if self.in_order else "out of order"
+
     def stage(self, scheme: str | None) -> int:
         return self.stages.get(scheme or "", 0)
 

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 
 from inference.isa.aarch64 import STACK_POINTER, front_end
 from inference.isa.aarch64.addresses import addresses_of
-from inference.isa.aarch64.assembling import Assembler
+from inference.isa.aarch64.assembling import Assembler, code_of_line
 from inference.isa.aarch64.decoding import decode
-from inference.isa.aarch64.statements import read_instruction
 from inference.isa.addresses import InstructionAddresses
 from inference.isa.code.block import BlockInstruction
 from inference.isa.dependences import Reduction
-from inference.isa.machine_bodies import CannotMeasureError
 from inference.isa.words.accesses import VECTOR, DecodedInstruction
 from inference.isa.words.block_accesses import WordAccessReader
 
@@ -65,11 +63,4 @@ class _AccessReader(WordAccessReader):
         return Reduction(("2",) if only_first else ("2", "3"), is_exact)
 
 
-def _code_of_line(line: str) -> bytes:
-    code = read_instruction(line).code()
-    if code is None:
-        raise CannotMeasureError(line, "it has no encoding")
-    return code
-
-
-ACCESSES = _AccessReader(decode, Assembler, _code_of_line, front_end, STACK_POINTER)
+ACCESSES = _AccessReader(decode, Assembler, code_of_line, front_end, STACK_POINTER)

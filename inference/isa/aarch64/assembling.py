@@ -9,9 +9,12 @@ from inference.agent.protocol import Frame
 from inference.isa import llvm_mc
 from inference.isa.aarch64 import NAME, by_text, catalogue, instruction_set
 from inference.isa.aarch64.allocation import ADDRESSES, COUNTER, MEMORY, VALUES, AArch64Allocator
+from inference.isa.aarch64.statements import read_instruction
 from inference.isa.facets import WrittenScheme
+from inference.isa.machine_bodies import CannotMeasureError
 from inference.isa.words import assembling as words
 from inference.isa.words.assembling import BodyLanguage, LoopText, WordBodies
+from inference.isa.words.dependent_blocks import DependentBlocks
 
 __all__ = ["BODIES", "CPU", "FEATURES", "TRIPLE", "Assembler", "LoopText", "frame", "obstacle"]
 
@@ -64,6 +67,17 @@ LANGUAGE = BodyLanguage(
     needs_assembler=True,
 )
 BODIES = WordBodies(LANGUAGE)
+
+
+def code_of_line(line: str) -> bytes:
+    """Machine code of a line without llvm-mc, which takes 30 ms for any number of lines."""
+    code = read_instruction(line).code()
+    if code is None:
+        raise CannotMeasureError(line, "it has no encoding")
+    return code
+
+
+DEPENDENT_BLOCKS = DependentBlocks(LANGUAGE, code_of_line)
 obstacle = LANGUAGE.obstacle
 instances = BODIES.instances
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from inference.isa.aarch64 import NAME
 from inference.isa.aarch64.blocks import BLOCKS
-from inference.isa.aarch64.statements import ReadInstruction, is_mnemonic, read_instruction
+from inference.isa.aarch64.statements import is_mnemonic, read_instruction
 from inference.isa.code.markers import RegionMarkers
 from inference.isa.words.assembly import AssemblySyntax
+from inference.isa.words.statements import ReadInstruction
 
 _ARMASM = re.compile(
     r"(?:area|export|import|extern|global|align|endp|end|entry|preserve8|get|ttl|thumb|arm|ltorg)\b.*"

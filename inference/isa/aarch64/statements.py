@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import NamedTuple
 
 from inference.isa.aarch64 import instruction_set
 from inference.isa.aarch64.decoding import table
@@ -21,7 +20,6 @@ from inference.isa.aarch64.written import (
     written_operands,
 )
 from inference.isa.code.block import BlockError
-from inference.isa.code.control_flow import Flow
 from inference.isa.document import OperandForm
 from inference.isa.scheme import Operand
 from inference.isa.words.accesses import (
@@ -32,6 +30,7 @@ from inference.isa.words.accesses import (
     OperandValue,
     RegisterPart,
 )
+from inference.isa.words.statements import ReadInstruction
 from inference.isa.words.table import WordForm
 
 MAX_INSTRUCTION_LENGTH = 300  # characters
@@ -45,36 +44,6 @@ _LETTERS = {"8": "b", "16": "h", "32": "s", "64": "d"}
 _NAMED = re.compile(r"(lsl|lsr|asr|ror|msl|[su]xt[bhwx])(?: \d+)?")
 _RELOCATION = re.compile(r"^:\w+:|^=\s*|@\w+$")
 _EXTENSIONS = ("uxtw", "sxtw", "sxtx")
-
-
-class ReadInstruction(NamedTuple):
-    """An instruction of a text.
-
-    Attributes:
-        form: Encodes it.
-        operands: Without the distance of a jump to a label, which is 0.
-        target: The label that it jumps to, "" for another instruction or where the distance is written.
-        symbols: Names that are taken for 0.
-    """
-
-    form: WordForm
-    operands: tuple[OperandValue, ...]
-    target: str = ""
-    symbols: tuple[str, ...] = ()
-
-    def word(self, distance: int | None = None) -> int | None:
-        """The machine code; `distance`: of the jump to its target, in bytes. None where it is too far."""
-        operands = self.operands if distance is None else (*self.operands[:-1], distance)
-        return self.form.word(operands)
-
-    @property
-    def flow(self) -> Flow:
-        return self.form.encoding.flow
-
-    def code(self, distance: int | None = None) -> bytes | None:
-        """The same as bytes."""
-        word = self.word(distance)
-        return None if word is None else word.to_bytes(4, "little")
 
 
 class _NoMatchError(Exception):

@@ -13,6 +13,7 @@ from inference.isa.block_facets import (
     BlockFramer,
     BlockReader,
     BodyMaker,
+    DependentBlockMaker,
 )
 from inference.isa.encodings import LearntDocument
 from inference.isa.facets import (
@@ -66,6 +67,12 @@ class Aarch64Target(IsaTarget):
         return assembling.BODIES
 
     @cached_property
+    def dependent_blocks(self) -> DependentBlockMaker:
+        from inference.isa.aarch64 import assembling  # each facet when it is used
+
+        return assembling.DEPENDENT_BLOCKS
+
+    @cached_property
     def tools(self) -> LlvmSide:
         from inference.isa.aarch64 import tools  # each facet when it is used
 
@@ -73,9 +80,9 @@ class Aarch64Target(IsaTarget):
 
     @cached_property
     def changes(self) -> BlockChanger:
-        from inference.isa.aarch64 import changes  # each facet when it is used
+        from inference.isa.aarch64.changes import CHANGES  # each facet when it is used
 
-        return changes
+        return CHANGES
 
     @cached_property
     def operands(self) -> OperandChooser[Any]:

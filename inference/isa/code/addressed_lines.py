@@ -7,7 +7,7 @@
 | gdb | `=> 0x0000000000401126 <+0>: push %rbp` |
 | lldb | `->  0x401126 <+0>: pushq %rbp`, `a.out[0x401126] <+0>: pushq %rbp` |
 | perf annotate | `  12.50 :   401126:  push %rbp`, `  3.40 │ 20: ↓ jne 40`, `  3.40        20: jne  40` |
-| perf script | `  401126 main+0x4 (/tmp/a) insn: 55` |
+| perf script | `  401126 main+0x4 (/tmp/a) insn: 55`, `401126 main+0x4 (/tmp/a) push %rbp` |
 | JMH's perfasm | `  3.46%   ↗  0x00007f0d3c11a2c6: push %rbp` |
 | xed | `XDIS 401126: PUSH BASE 55 push rbp` |
 | IDA | `.text:0000000000401126 55 push rbp`, and of long code the rest below |
@@ -56,7 +56,13 @@ _IN_MODULE = re.compile(  # bounded: a line of at most 1,000 characters
 """`a.out[0x1260] <+0>: testl %edx, %edx` of lldb."""
 
 _TRACED = re.compile(  # bounded: a line of at most 1,000 characters
-    r".{0,200}?\b(?P<address>[0-9a-f]{4,16})\s.{0,500}?\binsn:(?P<rest>.*)", re.IGNORECASE
+    r"(?:.*:\s+|(?:[^(+]*\s)?)(?P<address>[0-9a-f]{4,16})\s.*?\binsn:(?P<rest>.*)", re.IGNORECASE
+)
+"""The address is the first behind the time and the event; without these, the last before the symbol."""
+
+_TRACED_TEXT = re.compile(  # bounded: a line of at most 1,000 characters
+    r"(?:.*:\s+|\s*)(?P<address>[0-9a-f]{4,16})\s+\S+\+0x[0-9a-f]+\s+\([^()\s]+\)\s+(?P<rest>[a-z].*)",
+    re.IGNORECASE,
 )
 _TRACED_REMARK = re.compile(r"(?:\t|\s{2}).*")
 _HEADING = re.compile(r"\s*(?P<mark>0x)?(?P<address>[0-9a-f]+)\s+<(?P<label>.+)>:\s*", re.IGNORECASE)
@@ -82,10 +88,13 @@ _HALVES = re.compile(r"\b([0-9a-f]{8})`([0-9a-f]{8})\b", re.IGNORECASE)
 
 _BYTES = re.compile(
     r"\s*((?:[0-9a-f]{2} )*[0-9a-f]{2})(\+?)(?:[\s|]+(.*))?"  # `48 89 e5   mov rbp, rsp`
-    r"|\s*((?:[0-9a-f]{2}){1,15})([.+]?)(?:[\s|]++(\S.*)|\s*)"  # `4889e5   mov rbp, rsp`
-    r"|\s*((?:[0-9a-f]{2}){1,15}(?:[: ](?:[0-9a-f]{2}){1,15}){1,14})\s*\|\s*(.*)",  # x64dbg's
+    r"|\s*((?:[0-9a-f]{2}){1,15})([.+]?)(?:[\s|]++(\S.*)|\s*)",  # `4889e5   mov rbp, rsp`
     re.IGNORECASE | re.DOTALL,
 )
+_GROUPED_BYTES = re.compile(  # bounded: a line of at most 1,000 characters
+    r"\s*((?:[0-9a-f]{2}){1,15}(?:[: ](?:[0-9a-f]{2}){1,15}){1,14})\s*\|\s*(.*)", re.IGNORECASE
+)
+"""`69C9 93010001 | imul ecx,ecx,1000193` of x64dbg."""
 _JUMP_ART = re.compile(r"\s*(?:[|/\\+>-]|X(?=[\s|/\\+>-]))(?:[\s|/\\+>-]|X(?=[\s|/\\+>-]))*")
 """Lines that `objdump --visualize-jumps` draws between an address and its bytes."""
 
@@ -167,6 +176,8 @@ def _place_of(line: str) -> re.Match[str] | None:
         return match
     if "insn:" in line and (match := _TRACED.fullmatch(line)):
         return match
+    if "+0x" in line and ")" in line and (match := _TRACED_TEXT.fullmatch(line)):
+        return match
     patterns = (_PLAIN, _SECTIONED, _COLUMNS, _IN_MODULE)
     return next(filter(None, (pattern.fullmatch(line) for pattern in patterns)), None)
 
@@ -187,13 +198,14 @@ def _entry(
 ) -> ListedLine | None:
     """What follows the address of a line: bytes, an instruction, both, or a label; None for a relocation."""
     code, text, is_cut = _content(content, language)
-    if code or language.begins_instruction(text) or text.startswith(_NO_INSTRUCTION):
-        return ListedLine(number, address, code, text, "", count, is_cut=is_cut)
     bare = _REMARK.sub("", text).strip()
+    is_instruction = language.begins_instruction(text)
+    if not is_instruction and ((text and not (bare or code)) or language.is_directive(bare)):
+        return ListedLine(number, address)
+    if code or is_instruction or text.startswith(_NO_INSTRUCTION):
+        return ListedLine(number, address, code, text, "", count, is_cut=is_cut)
     if label := _LABEL.fullmatch(bare):
         return ListedLine(number, address, label=(label[1] or label[2]).strip())
-    if (text and not bare) or language.is_directive(bare):
-        return ListedLine(number, address)
     if art := _JUMP_ART.match(content):
         return _entry(number, address, content[art.end() :], language, count)
     if not _PLAUSIBLE.fullmatch(text) or language.relocation.match(content):
@@ -203,18 +215,21 @@ def _entry(
 
 def _content(content: str, language: LineLanguage) -> _Content:
     """The bytes and the text behind an address, in one of the forms in which programs print them."""
+    if "|" in content and (grouped := _GROUPED_BYTES.fullmatch(content)):
+        return _Content(bytes.fromhex(re.sub("[: ]", "", grouped[1])), grouped[2].strip("| "))
     match = _BYTES.fullmatch(content)
     if match is None or _begins_with_word(match, language):
         return _Content(b"", content.strip().strip("|").strip())
-    spaced, plus, text, joined, cut, joined_text, grouped, grouped_text = match.groups()
-    digits = spaced or joined or re.sub("[: ]", "", grouped)
-    text = (text or joined_text or grouped_text or "").strip().strip("|").strip()
-    return _Content(bytes.fromhex(digits), text, bool(plus or cut))
+    spaced, plus, text, joined, cut, joined_text = match.groups()
+    text = (text or joined_text or "").strip().strip("|").strip()
+    return _Content(bytes.fromhex(spaced or joined), text, bool(plus or cut))
 
 
 def _begins_with_word(bytes_and_text: re.Match[str], language: LineLanguage) -> bool:
     """Whether the digits are a word of such letters: `fadd st`."""
-    joined, cut, text = bytes_and_text.group(4, 5, 6)
+    spaced, joined, cut, text = bytes_and_text.group(1, 4, 5, 6)
+    if len(spaced or "") == 2 and language.is_directive(spaced):
+        return True  # `db 66h`
     if not joined or cut:
         return False
     return not language.begins_instruction(text) if text else language.begins_instruction(joined)

@@ -36,9 +36,9 @@ _REPEATING_WORDS = """
 REPEATING = frozenset(_REPEATING_WORDS.split())
 
 _UNDOTTED = re.compile(
-    # of NASM and Microsoft's assemblers, and what IDA prints
+    # of NASM, FASM and Microsoft's assemblers, and what IDA prints
     r"(?:global|extern|default|section|segment|bits|cpu|use64|align|public|extrn|includelib|option|assume|"
-    r"end|title|name|\.?model|npad|comment)\b(?!\s*:).*|"
+    r"end|title|name|\.?model|npad|comment|format|entry)\b(?!\s*:).*|"
     r"[\w$?@.]+\s+(?:proc|endp|segment|ends|proc\s+near)\b.*|endp|bits\s+64",
     re.IGNORECASE,
 )

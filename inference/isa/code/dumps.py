@@ -2,7 +2,7 @@
 
 | form | example |
 |---|---|
-| bytes with offsets | `hexdump -C`, `xxd`, `od -t x1`, and words of bytes: `hexdump`, `xxd -e`, `od -t x2` |
+| bytes with offsets | `hexdump -C`, `xxd`, `xxd -b`, `od -t x1`; in words: `hexdump`, `xxd -e`, `od -t x2` |
 | array | `{0x48, 0x01, 0xd8}`, `[]byte{72, 1, 216}`, `bytes([0x48, 1])`, `(byte) 0x48` |
 | string | `"\\x48\\x01" "\\xd8"`, `b'H\\x01\\xd8'` |
 """
@@ -25,6 +25,11 @@ _XXD = re.compile(  # bounded: lines of at most 300 characters
     r"(?P<offset>[0-9a-f]{6,16}):(?P<bytes>(?: +(?:[0-9a-f]{2}){1,8})+)  (?P<text>.*)", re.IGNORECASE
 )
 """A line of `xxd`; one of `xxd -e` differs only in the order of the bytes of each word."""
+
+_BITS = re.compile(  # bounded: lines of at most 300 characters
+    r"(?P<offset>[0-9a-f]{6,16}):(?P<bytes>(?: [01]{8})+) *(?P<text>.*)", re.IGNORECASE
+)
+"""A line of `xxd -b`, with as many characters as groups of digits."""
 
 _WORDS = re.compile(
     r"(?P<offset>[0-9a-f]{6,16})(?P<bytes>(?: +(?:[0-9a-f]{4}){1,4})+)(?P<text>)", re.IGNORECASE
@@ -95,7 +100,7 @@ def digits_of_dump(lines: Sequence[str]) -> list[str] | None:
         ):
             _refuse_other_dump(lines)
             return None
-        paddings = range(len(match["bytes"].split()[0]) // 2)
+        paddings = range(1 if match.re is _BITS else len(match["bytes"].split()[0]) // 2)
         ends = {f"{int(offset, 16) + len(code) - padding:0{width}x}": padding for padding in paddings}
         if re.fullmatch("[0-7]+", offset):  # od counts in octal digits
             ends |= {f"{int(offset, 8) + len(code) - padding:0{width}o}": padding for padding in paddings}
@@ -106,11 +111,15 @@ def digits_of_dump(lines: Sequence[str]) -> list[str] | None:
 def _match(line: str) -> re.Match[str] | None:
     if len(line) > _MAX_LINE_LENGTH:
         return None
+    if (bits := _BITS.fullmatch(line)) and _fits(_bytes(bits), bits["text"]):
+        return bits
     return _DUMP.fullmatch(line) or _XXD.fullmatch(line) or _WORDS.fullmatch(line)
 
 
 def _bytes(line: re.Match[str], *, is_swapped: bool = False) -> bytes:
     """The bytes of a line of a dump. `is_swapped`: the last byte of each word stands first."""
+    if line.re is _BITS:
+        return bytes(int(word, 2) for word in line["bytes"].split())
     words = [bytes.fromhex(word) for word in line["bytes"].split()]
     return b"".join(word[::-1] if is_swapped else word for word in words)
 

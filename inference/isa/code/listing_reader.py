@@ -33,6 +33,12 @@ _NUMBERED_SOURCE = re.compile(  # bounded: a line of at most 1,000 characters
 )
 """`    12: s += n;` of Microsoft's debuggers, among addresses without colons."""
 
+_ASCII_ARROWS = re.compile(
+    r"^[ |:!]*+[.,`'][-=]+[<>]|^[|\\/][ |:!]++0x[0-9a-f]{8,16}\s", re.IGNORECASE | re.MULTILINE
+)
+"""Frames and arrows of radare2 in ASCII: `|   .-> 0x00401126`, `\\   `=< 0x0040112b`."""
+
+_ASCII_DRAWING = re.compile(r"^(?:[ |:!/\\.,`'<>=-]|`--)+")
 _WIDE = re.compile(r"[ \t]{40,}")
 _MAX_CODE_BYTES = 15  # of an instruction
 _MAX_LINE_LENGTH = 1000  # characters of a line that are looked at
@@ -46,6 +52,9 @@ def listing_of(
     Most instructions must have addresses.
     """
     text = "\n".join(line for _, line in lines)
+    if _ASCII_ARROWS.search(text):
+        lines = [(number, _ASCII_DRAWING.sub(" ", line)) for number, line in lines]
+        text = "\n".join(line for _, line in lines)
     is_perf = bool(_PERF_MARK.search(text))
     rows = _Rows(language, text, is_perf=is_perf)
     parse = rows.parse_plain if not is_perf and text.isascii() and not _SHARE.search(text) else rows.parse

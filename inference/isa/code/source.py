@@ -220,22 +220,22 @@ class Regions:
         name = mark[2].strip()
         if mark[1].upper() in ("BEGIN", "START"):
             if name in self._open:
-                what = f"the region {name!r} begins twice" if name else "a region begins within another one"
-                raise BlockError(f"{what}: end it first, or give both a name", line)
+                flaw = f"the region {name!r} begins twice" if name else "a region begins within another one"
+                raise BlockError(f"{flaw}: end it first, or give both a name", line)
             self._open[name] = len(self._names), line
             self._names.append(name)
             return
         if not name and len(self._open) == 1:
             name = next(iter(self._open))
         if name not in self._open:
-            which = f"the region {name!r}" if name else "a region"
-            raise BlockError(f"{which} ends here without a begin", line)
+            region = f"the region {name!r}" if name else "a region"
+            raise BlockError(f"{region} ends here without a begin", line)
         del self._open[name]
 
     def end(self) -> None:
         """The end of the text. Raises `BlockError` where a region is still open."""
         for name, (_, line) in self._open.items():
-            which = f"the region {name!r}" if name else "the region"
+            region = f"the region {name!r}" if name else "the region"
             raise BlockError(
-                f"{which} that begins here has no end like '# LLVM-MCA-END {name}".rstrip() + "'", line
+                f"{region} that begins here has no end like '# LLVM-MCA-END {name}".rstrip() + "'", line
             )

@@ -26,9 +26,9 @@ from inference.isa.words.allocation import (
 
 MEMORY, COUNTER = 26, 27
 SETTING_TARGET = 9
-"""The register that `vsetvli` writes: no operand reads it."""
+"""The register that `vsetvli` writes; it is no operand."""
 
-GENERAL = (1, *range(5, 18), *range(28, 32))  # without zero, the stack pointer, gp, tp
+GENERAL = (1, *range(5, 9), *range(10, 18), *range(28, 32))  # without zero, the stack pointer, gp, tp
 _BASES = {LOAD_BASE: (18, 19, 20, 21), STORE_BASE: (22, 23, 24, 25)}
 
 VALUES = {f"x{number}": (16, 32, 48)[number % 3] for number in GENERAL}
@@ -66,7 +66,7 @@ def bank_of(form: OperandForm) -> str:
 
 
 class RiscvAllocator(Allocator):
-    """Chooses from 18 general-purpose registers, all floating-point registers, and vectors but v0."""
+    """Chooses from 17 general-purpose registers, all floating-point registers, and vectors but v0."""
 
     def __init__(self, copy: Sequence[Demands]) -> None:
         """`copy`: the schemes of one copy, which is repeated. Raises `AllocationError`."""

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from inference.isa.document import OperandForm
 from inference.isa.encodings import ZERO_REGISTER, Field, LearntDocument
 from inference.isa.riscv64 import DOCUMENT, instruction_set
-from inference.isa.riscv64.decoding import RISCV_CODECS
+from inference.isa.riscv64.codecs import RISCV_CODECS
 from inference.isa.riscv64.spelling import FENCES, OTHER_OPERAND, ROUNDINGS, WRITTEN_OPERANDS
 from inference.isa.scheme import Scheme
 from inference.isa.words import learning
@@ -126,10 +126,10 @@ def _samples(
 
 def _further_fields(form: Scheme, encoding: Mapping[str, Field]) -> list[Field]:
     """The fields of operands that are not written, by those that are."""
-    others = WRITTEN_OPERANDS.get(form.mnemonic, "").partition(" | ")[2]
+    unwritten = WRITTEN_OPERANDS.get(form.mnemonic, "").partition(" | ")[2]
     return [
         encoding[other]._replace(place=place) if other in encoding else Field(place, other, ())
-        for place, other in OTHER_OPERAND.findall(others)
+        for place, other in OTHER_OPERAND.findall(unwritten)
     ]
 
 

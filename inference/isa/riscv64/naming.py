@@ -33,15 +33,14 @@ class RiscvNames(ForeignNames):
         """
         pseudo = _PSEUDO.fullmatch(opcode)
         if pseudo is None:
-            return LlvmMeaning(opcode)
+            return LlvmMeaning(opcode.removeprefix("C_"))  # a compressed instruction is one of the scheme
         width = pseudo["width"] or next(iter(_WIDTH.findall(setting)), "")
         group = (pseudo["group"] or "").lower()
         if pseudo["ratio"]:
             registers = _MASK_BITS / int(pseudo["ratio"])
-            width, group = str(_MASK_BITS), f"{registers:g}" if registers >= 1 else f"f{1 / registers:g}"
-        return LlvmMeaning(
-            _SCALAR.sub("F", pseudo["opcode"]), f"e{width},m{group}" if width else "", bool(pseudo["mask"])
-        )
+            group = f"{registers:g}" if registers >= 1 else f"f{1 / registers:g}"
+        mode = f"m{group}" if pseudo["ratio"] else f"e{width},m{group}" if width else ""
+        return LlvmMeaning(_SCALAR.sub("F", pseudo["opcode"]), mode, bool(pseudo["mask"]))
 
 
 NAMES = RiscvNames()

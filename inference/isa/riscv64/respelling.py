@@ -53,7 +53,7 @@ def full_operands(mnemonic: str, operands: Sequence[str]) -> Sequence[str]:
     >>> full_operands("c.add", ["a0", "a1"])
     ['a0', 'a0', 'a1']
     """
-    written, _, others = WRITTEN_OPERANDS[mnemonic].partition(" | ")
+    written, _, unwritten = WRITTEN_OPERANDS[mnemonic].partition(" | ")
     parts = written.split(", ") if written else []
     if len(parts) != len(operands):
         return operands
@@ -62,7 +62,7 @@ def full_operands(mnemonic: str, operands: Sequence[str]) -> Sequence[str]:
         for part, text in zip(parts, operands, strict=True)
         if (match := _PLACE.match(part)) is not None
     }
-    for place, other in OTHER_OPERAND.findall(others):
+    for place, other in OTHER_OPERAND.findall(unwritten):
         if place.isdecimal():
             codec, _, number = other.rpartition(" ")
             fixed = number if other == "fixed 0" else f"x{number}"  # an immediate, or a register
@@ -148,7 +148,7 @@ def _set_vector_type(mnemonic: str) -> _Expansion:
     """`vsetvli` and `vsetivli` with a mode in words, `e32, m1, ta, ma`."""
 
     def expand(operands: Sequence[str]) -> list[Statement] | None:
-        number = vtype_number([word.lower() for word in operands[2:]]) if len(operands) > 2 else None
+        number = vtype_number(", ".join(operands[2:]).lower())
         return None if number is None else [(mnemonic, [*operands[:2], str(number)])]
 
     return expand

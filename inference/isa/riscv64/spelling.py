@@ -114,16 +114,17 @@ def vtype_text(vtype: int) -> str:
     return ", ".join((f"e{8 << (vtype >> 3 & 7)}", group, *policies))
 
 
-def vtype_number(words: Sequence[str]) -> int | None:
-    """The inverse of `vtype_text`, from its words; None where a word is unknown."""
-    groups = {name: number for number, name in _GROUPS.items()}
-    width, *others = words
-    bits = {"ta": 64, "tu": 0, "ma": 128, "mu": 0, **groups}
-    if width not in ("e8", "e16", "e32", "e64") or any(word not in bits for word in others):
+def vtype_number(text: str) -> int | None:
+    """The inverse of `vtype_text`; None for another text."""
+    match = _VTYPE.fullmatch(text)
+    if match is None:
         return None
-    return (int(width[1:]).bit_length() - 4) << 3 | sum(bits[word] for word in others)
+    group = next((number for number, name in _GROUPS.items() if name == match[2]), 0)
+    width = int(match[1]).bit_length() - 4
+    return group | width << 3 | (match[3] == "ta") << 6 | (match[4] == "ma") << 7
 
 
+_VTYPE = re.compile(r"e(8|16|32|64)(?:, *(m[1248]|mf[248]))?(?:, *(t[au]))?(?:, *(m[au]))?")
 _GROUPS = {0: "m1", 1: "m2", 2: "m4", 3: "m8", 5: "mf8", 6: "mf4", 7: "mf2"}
 """Registers of a group by the lowest bits of a vtype."""
 
@@ -212,7 +213,7 @@ _RULES: Mapping[str, Sequence[_Rule]] = {
     "add.uw": (_without("zext.w", 2, ZERO_PART),),
     "beq": (_without("beqz", 1, ZERO_PART),),
     "bne": (_without("bnez", 1, ZERO_PART),),
-    "bge": (_without("bgez", 1, ZERO_PART), _without("blez", 0, ZERO_PART)),
+    "bge": (_without("blez", 0, ZERO_PART), _without("bgez", 1, ZERO_PART)),
     "blt": (_without("bltz", 1, ZERO_PART), _without("bgtz", 0, ZERO_PART)),
     "jal": (_without("jal", 0, _RETURN_ADDRESS),),
     "jalr": (_jump_and_link_register,),

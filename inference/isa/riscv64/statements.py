@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import NamedTuple
 
 from inference.isa.code.block import BlockError
-from inference.isa.code.control_flow import Flow
 from inference.isa.document import OperandForm
 from inference.isa.riscv64 import NAME, RETURN_ADDRESS, instruction_set, vector
 from inference.isa.riscv64.decoding import decode, table
@@ -30,6 +29,7 @@ from inference.isa.riscv64.spelling import (
 )
 from inference.isa.scheme import Operand
 from inference.isa.words.accesses import FLOAT, GENERAL, VECTOR, InMemory, OperandValue, RegisterPart
+from inference.isa.words.statements import ReadInstruction
 from inference.isa.words.table import WordForm
 
 MAX_INSTRUCTION_LENGTH = 300  # characters
@@ -44,41 +44,24 @@ _RELOCATED_ADDITION = 1
 """What `addi` adds in place of the lower bits of an address: with 0 it would be a move."""
 
 
-class ReadInstruction(NamedTuple):
-    """An instruction of a text.
+@dataclass(frozen=True, slots=True)
+class RiscvStatement(ReadInstruction):
+    """An instruction of a text; `compressed`: whether it has its short form where there is one."""
 
-    Attributes:
-        form: Encodes it.
-        operands: Without the distance of a jump to a label, which is 0.
-        target: The label that it jumps to, "" for another instruction or where the distance is written.
-        symbols: Names that are taken for 0.
-        compressed: Whether it has its short form where there is one.
-    """
-
-    form: WordForm
-    operands: tuple[OperandValue, ...]
-    target: str = ""
-    symbols: tuple[str, ...] = ()
     compressed: bool = True
-
-    @property
-    def flow(self) -> Flow:
-        return self.form.encoding.flow
 
     def code(self, distance: int | None = None) -> bytes | None:
         """The shortest machine code; `distance`: of the jump to its target, in bytes. None where too far."""
-        operands = self.operands if distance is None else (*self.operands[:-1], distance)
-        word = self.form.word(operands)
+        word = self.word(distance)
         if word is None:
             return None
-        if self.form.encoding.bits == 16:
-            return word.to_bytes(2, "little")
-        short = compressed_word(word) if self.compressed and not self.symbols else None
-        return word.to_bytes(4, "little") if short is None else short.to_bytes(2, "little")
+        size = self.form.encoding.bits // 8
+        short = compressed_word(word) if size > 2 and self.compressed and not self.symbols else None
+        return word.to_bytes(size, "little") if short is None else short.to_bytes(2, "little")
 
 
 @lru_cache(maxsize=1 << 14)
-def read(text: str, compressed: bool = True) -> tuple[ReadInstruction, ...]:
+def read(text: str, compressed: bool = True) -> tuple[RiscvStatement, ...]:
     """The instructions of a statement without label and comment: several ones of a pseudo-instruction.
 
     Args:
@@ -100,7 +83,7 @@ def read(text: str, compressed: bool = True) -> tuple[ReadInstruction, ...]:
     return tuple(_instruction(name, operands, compressed) for name, operands in statements)
 
 
-def read_instruction(text: str, compressed: bool = True) -> ReadInstruction:
+def read_instruction(text: str, compressed: bool = True) -> RiscvStatement:
     """The only instruction of a statement. Raises `BlockError`.
 
     >>> read_instruction("mv a0, a1").code().hex(), read_instruction("mv a0, a1", False).code().hex()
@@ -126,8 +109,8 @@ def compressed_word(word: int) -> int | None:
     """
     decoded = decode(word)
     form, operands = decoded.form, decoded.operands
-    if form is None:
-        return None
+    if form is None or (operands and operands[0] == ZERO_PART and form.operands[0].access == "W"):
+        return None  # a short form without a result would be a hint
     mnemonic = form.mnemonic
     if mnemonic == "ret":
         mnemonic, operands = "jr", (RegisterPart(GENERAL, RETURN_ADDRESS, 64), 0)
@@ -140,7 +123,7 @@ def compressed_word(word: int) -> int | None:
 
 @cache
 def _short_forms() -> Mapping[str, Sequence[WordForm]]:
-    """{mnemonic: its compressed forms}."""
+    """{mnemonic without `c.`: its forms of 16 bits}."""
     forms: dict[str, list[WordForm]] = {}
     for form in table().forms:
         if form.encoding.bits == 16:
@@ -166,7 +149,7 @@ class _NoMatchError(Exception):
     """The written operand is none of this form."""
 
 
-def _instruction(mnemonic: str, written: Sequence[str], compressed: bool) -> ReadInstruction:
+def _instruction(mnemonic: str, written: Sequence[str], compressed: bool) -> RiscvStatement:
     if mnemonic.startswith(_PREFIX):
         written = full_operands(mnemonic, written)
     for form in _forms().get(mnemonic, ()):
@@ -177,7 +160,7 @@ def _instruction(mnemonic: str, written: Sequence[str], compressed: bool) -> Rea
     raise BlockError(f"no {mnemonic} here has the operands {', '.join(written)[:60]!r}{known}")
 
 
-def _matched(form: WordForm, written: Sequence[str], compressed: bool) -> ReadInstruction | None:
+def _matched(form: WordForm, written: Sequence[str], compressed: bool) -> RiscvStatement | None:
     places = [operand for operand in form.form.operands if not operand.implicit]
     if places and places[-1].name == ROUNDING and len(written) == len(places) - 1:
         written = [*written, ROUNDINGS[DYNAMIC_ROUNDING]]
@@ -193,7 +176,7 @@ def _matched(form: WordForm, written: Sequence[str], compressed: bool) -> ReadIn
     if form.word(values) is None:
         return None
     target = symbols.pop() if symbols and places[-1].kind == "branch" else ""
-    return ReadInstruction(form, values, target, tuple(symbols), compressed)
+    return RiscvStatement(form, values, target, tuple(symbols), compressed)
 
 
 def _value(operand: Operand, written: str, symbols: list[str]) -> OperandValue:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
-from inference.isa.block_facets import BlockFramer, BlockReader, BodyMaker
+from inference.isa.block_facets import AccessReader, BlockChanger, BlockFramer, BlockReader, BodyMaker
 from inference.isa.encodings import LearntDocument
-from inference.isa.facets import FrontEndMaker, LatencyChainMaker, SchemeCatalogue
+from inference.isa.facets import (
+    ForeignNames,
+    FrontEndMaker,
+    LatencyChainMaker,
+    LlvmSide,
+    SchemeCatalogue,
+)
+from inference.isa.operand_slots import OperandChooser
 from inference.isa.riscv64 import NAME
 from inference.isa.target import IsaTarget
 
@@ -24,6 +32,12 @@ class RiscvTarget(IsaTarget):
         from inference.isa.riscv64.block_reader import READER  # each facet when it is used
 
         return READER
+
+    @cached_property
+    def accesses(self) -> AccessReader:
+        from inference.isa.riscv64.accesses import ACCESSES  # each facet when it is used
+
+        return ACCESSES
 
     @cached_property
     def frames(self) -> BlockFramer:
@@ -48,6 +62,36 @@ class RiscvTarget(IsaTarget):
         from inference.isa.riscv64.assembling import BODIES  # each facet when it is used
 
         return BODIES
+
+    @cached_property
+    def tools(self) -> LlvmSide:
+        from inference.isa.riscv64 import tools  # each facet when it is used
+
+        return tools
+
+    @cached_property
+    def changes(self) -> BlockChanger:
+        from inference.isa.riscv64.changes import CHANGES  # each facet when it is used
+
+        return CHANGES
+
+    @cached_property
+    def operands(self) -> OperandChooser[Any]:
+        from inference.isa.riscv64.sampling import SAMPLING  # each facet when it is used
+
+        return SAMPLING
+
+    @cached_property
+    def names(self) -> ForeignNames:
+        from inference.isa.riscv64.naming import NAMES  # each facet when it is used
+
+        return NAMES
+
+    @cached_property
+    def register_groups(self) -> Sequence[Mapping[int, str]]:
+        from inference.isa.riscv64.vector.modes import register_groups  # each facet when it is used
+
+        return register_groups()
 
     @cached_property
     def learn_document(self) -> Callable[[], LearntDocument]:

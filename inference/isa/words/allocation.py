@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 from inference.isa.machine_bodies import evenly_mixed
 
@@ -68,6 +68,14 @@ class Demands:
     choices: tuple[Choice, ...]
     memory: Literal["", "R", "W"] = ""
     near: bool = False
+
+
+class RegisterChooser(Protocol):
+    """The registers and the memory of one instruction after another."""
+
+    def registers(self, scheme: Demands) -> list[int]: ...
+
+    def slot(self, scheme: Demands) -> int: ...
 
 
 class Allocator:

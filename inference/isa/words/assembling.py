@@ -24,6 +24,7 @@ from inference.isa.words.allocation import (
     Allocator,
     Choice,
     Demands,
+    RegisterChooser,
 )
 
 INSTRUCTIONS = 100  # in an unrolled loop body, about
@@ -73,8 +74,8 @@ class BodyLanguage(NamedTuple):
     def single_lines(self) -> dict[str, str]:
         """{scheme that can be measured: a line of it}."""
         texts = [text for text in self.schemes() if not self.obstacle(text)]
-        plans = [_plan(self, text) for text in texts]
-        return {plan.scheme.text: _line(self, plan, self.allocator([plan.demands])) for plan in plans}
+        plans = [plan_of(self, text) for text in texts]
+        return {plan.scheme.text: line_of(self, plan, self.allocator([plan.demands])) for plan in plans}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ class _Part:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class Plan:
     """A scheme before operands are chosen."""
 
     scheme: Scheme
@@ -161,7 +162,7 @@ class Assembler:
         if not order:
             raise ValueError("an experiment has at least one instruction")
         language = self._language
-        plans = [_plan(language, text) for text in order]
+        plans = [plan_of(language, text) for text in order]
         refused = language.refused()
         for plan in plans:
             text = plan.scheme.text
@@ -173,7 +174,7 @@ class Assembler:
             raise CannotMeasureError("; ".join(dict.fromkeys(order)), str(error)) from None
         setting = language.setting([plan.scheme for plan in plans])
         copies = max(2, -(-instructions // len(order)))
-        lines = tuple(_line(language, plan, allocator) for _ in range(copies) for plan in plans)
+        lines = tuple(line_of(language, plan, allocator) for _ in range(copies) for plan in plans)
         body = LoopText(self, setting, lines, copies)
         self._waiting.append(body)
         return body
@@ -291,7 +292,7 @@ def _with_code(body: LoopText, scheme: str) -> LoopText:
 
 
 @lru_cache(_CACHED_PLANS)
-def _plan(language: BodyLanguage, text: str) -> _Plan:
+def plan_of(language: BodyLanguage, text: str) -> Plan:
     """How to write a scheme: which part of the text comes from which chosen register or address.
 
     Raises:
@@ -322,7 +323,7 @@ def _plan(language: BodyLanguage, text: str) -> _Plan:
             bank = language.bank_of(form)
             choices.append(Choice(bank, operand.access or "R", form.span, min(form.registers_below, 32)))
         parts.append(_Part(form.assembly, tuple(fields)))
-    return _Plan(scheme, Demands(tuple(choices), memory, near), tuple(parts))
+    return Plan(scheme, Demands(tuple(choices), memory, near), tuple(parts))
 
 
 def _part_of_address(name: str, scheme: Scheme, memory: Operand) -> Choice:
@@ -332,7 +333,8 @@ def _part_of_address(name: str, scheme: Scheme, memory: Operand) -> Choice:
     return Choice(LOAD_BASE if memory.access == "R" else STORE_BASE, "RW" if moves_base else "R")
 
 
-def _line(language: BodyLanguage, plan: _Plan, allocator: Allocator) -> str:
+def line_of(language: BodyLanguage, plan: Plan, allocator: RegisterChooser) -> str:
+    """A line of a scheme with the registers and the memory that an allocator chooses."""
     registers = allocator.registers(plan.demands)
     offset = allocator.slot(plan.demands) if plan.demands.memory else 0
     operands = []

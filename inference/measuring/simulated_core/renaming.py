@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from inference.core.core_model.dependences import IN_ADDRESS, UNKNOWN_LATENCY
+from inference.core.core_model.dependences import IN_ADDRESS, UNKNOWN_LATENCY, WRITTEN_BASE
 from inference.core.core_model.memory_bounds import ports_of_loads
 from inference.core.core_model.model import CoreModel
 from inference.core.core_model.prediction import is_portless, is_timed_nop
@@ -100,9 +100,6 @@ def _bytes(place: MemoryPlace) -> Iterator[tuple[object, int, int]]:
 
 _MAX_ITERATIONS = 20
 """Executed iterations: values that moves pass on recur after as many as there are registers for them."""
-
-_WRITTEN_BASE = "base"
-"""The address register that a pre- or post-indexed access moves: it does not wait for what is loaded."""
 
 _REGISTERS = ("general", "vector")
 
@@ -238,7 +235,7 @@ class _Renamer:
         scheme = row.scheme or ""
         if scheme in self._model.moves:
             return 0.0
-        if row.loads and source.endswith(IN_ADDRESS) and write.operand != _WRITTEN_BASE:
+        if row.loads and source.endswith(IN_ADDRESS) and write.operand != WRITTEN_BASE:
             return self._model.memory.load + (0.0 if row.only_loads else UNKNOWN_LATENCY)
         is_stored = write.memory is not None and not row.loads and not source.endswith(IN_ADDRESS)
         return 0.0 if is_stored else UNKNOWN_LATENCY
@@ -294,7 +291,7 @@ class _Execution:
 
     def result(self, write: OperandAccess) -> Value:
         """The value of a destination; what its µops wait for is noted."""
-        loads = self._row.loads and write.operand != _WRITTEN_BASE
+        loads = self._row.loads and write.operand != WRITTEN_BASE
         delayed = [
             (source, cycles)
             for source in self._sources

@@ -51,7 +51,7 @@ def repeated(cycles: Callable[[Block], float]) -> list[MeasuredBlock]:
 
 
 def finding(blocks: list[MeasuredBlock], *, wastes: bool = True) -> CoreSchedulerFinding:
-    """What a search of 60 policies finds."""
+    """What a search of few policies finds."""
     pulse = few_policies()
     return infer_core_scheduler(MODEL, measured_bodies(wastes=wastes), KINDS, pulse, seed=2, blocks=blocks)
 

@@ -123,6 +123,14 @@ def test_without_the_option_nothing_is_taken() -> None:
     assert (found.unknown, found.substitutions) == (("add GPR[32]:RW, GPR[32]:R",), ())
 
 
+def test_schemes_are_near_by_the_instruction_set_of_the_block() -> None:
+    known = "cmp GPR[64]:R, GPR[64]:R"
+    core = CoreModel(PortMapping(("0",), {known: ((1, 1),)}), {known: {("1", "flags"): 1.0}})
+    found = CoreModelBlocks(core, Assumptions(nearest=True)).predict(*read_blocks("cmp w0, w1", 1, "AArch64"))
+    assert [nearest.nearest for nearest in found.substitutions] == [known]
+    assert not found.unknown
+
+
 def test_each_block_tells_what_was_taken_in_it_alone() -> None:
     explained = CoreModelBlocks(CORE, NEAREST)
     assert len(explained.predict(block("add eax, ebx")).substitutions) == 1

@@ -101,9 +101,9 @@ def test_renamed_memory_hands_on_what_was_stored() -> None:
         "store", (OperandAccess("2", "r1"),), (OperandAccess("1 data", memory=place),)
     )
     load = InstructionAccesses(
-        "mov loaded", (OperandAccess("2 data", memory=place),), (OperandAccess("1", "r1"),)
+        "loaded", (OperandAccess("2 data", memory=place),), (OperandAccess("1", "r1"),), only_loads=True
     )
-    usage = {**MAPPING.usage, "store": ((LOAD, 1),), "mov loaded": ((0b010, 1),)}
+    usage = {**MAPPING.usage, "store": ((LOAD, 1),), "loaded": ((0b010, 1),)}
     block = load, instruction("multiply", "r1", "r1", "r2"), store
 
     def cycles_of(forwarding: float) -> float:
@@ -130,3 +130,19 @@ def test_a_result_that_returns_later_than_buses_remember_is_still_waited_for() -
     slow = replace(CORE, latencies={**CORE.latencies, "multiply": {("1", "1"): 307.0}})
     program = program_of([instruction("multiply", "r1", "r1")], slow, 4)
     assert simulate(program, SchedulerPolicy()).cycles == pytest.approx(307)
+
+
+def test_a_base_that_an_access_moves_does_not_wait_for_what_is_loaded() -> None:
+    """`ldr x0, [x1], #8; ldr x2, [x1]`: one µop loads, another moves the base for the next iteration."""
+    plain, moving = "ldr GPR[64]:W, MEM[64]:R", "ldr GPR[64]:W, MEM[64,post]:R"
+    usage = {plain: ((LOAD, 1),), moving: ((ALU, 1), (LOAD, 1))}
+    latencies = {plain: {("2 address", "1"): 4.0}}
+    latencies[moving] = {**latencies[plain], ("2 address", "base"): 1.0}
+    core = CoreModel(
+        PortMapping(("a", "b", "l"), usage, issue_width=4), latencies, memory=MemoryTimes(load=4.0)
+    )
+    loaded = instruction(moving, "r0", "[r1]")
+    moved = loaded._replace(writes=(*loaded.writes, OperandAccess("base", "r1")), only_loads=True)
+    block = moved, instruction(plain, "r2", "[r1]")
+    for model in core, replace(core, latencies={}):
+        assert simulate(program_of(block, model, 4), SchedulerPolicy()).cycles == pytest.approx(2)  # loads

@@ -24,7 +24,7 @@ def test_the_last_line_is_the_json_that_scripts_rely_on(site):
     options = ("--machine", "sim", "--name", "mine", "--json")
     call_command("front_end", *options, stdout=out, stderr=io.StringIO())
     answer = json.loads(out.getvalue().splitlines()[-1])
-    assert set(answer) == {"front_end", "url", "codes", "settled", "seconds", "numbers", "fusion"}
+    assert set(answer) == {"front_end", "url", "codes", "settled", "seconds", "numbers", "fusion", "issue"}
     made = MeasuredFrontEnd.objects.get()
     assert (answer["front_end"], answer["url"]) == ("mine", f"/front-ends/{made.pk}/")
     assert answer["codes"] == answer["settled"] == len(made.readings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from django.core.management import call_command
@@ -15,7 +16,7 @@ from inference.core.latency import LatencyResult, PairLatency
 from inference.isa.chains import ChainLink
 from inference.isa.x86.scheme_set import scheme_and_form
 from inference.models import LatencySet, Machine
-from inference.storage.instruction_sets import store_isa
+from inference.storage.instruction_sets import core_name, store_isa
 from inference.storage.latencies import documented_share, store_latencies
 from tests.doors import printed
 from tests.rows.library import visitor
@@ -112,3 +113,20 @@ def test_programs_and_the_shell_are_told_the_same(visitor: Client, measured: Lat
     head, *lines = printed("latencies", "--show", "measured", "--documented").splitlines()
     assert head.startswith("documented pairs within 0.1 cycles: 3 of 6 (AMD")
     assert lines[1] == f"  {IMUL}: 1 → 1: measured no chain has settled, documented 3.00"
+
+
+def test_latencies_of_a_file_keep_the_core_that_it_states(measured: LatencySet, tmp_path: Path) -> None:
+    dump = tmp_path / "dump.txt"
+    dump.write_text(
+        "CPUID Manufacturer   : AuthenticAMD\n"
+        "CPUID CPU Name       : AMD Ryzen 9\n"
+        "CPUID Revision       : 00A60F12h\n"
+        "Inst   72 X86   : ADD r64, r64        L:   0.22ns=   1.0c  T:   0.06ns=   0.26c\n"
+        "Inst   73 X86   : IMUL r64, r64       L:   0.66ns=   3.0c  T:   0.22ns=   1.00c\n"
+    )
+    call_command("import", str(dump), "--microarchitecture", "latencies", "--name", "dump", stdout=StringIO())
+    row = LatencySet.objects.get(name="dump")
+    assert core_name(row.machine) == "Zen 4"
+    share = documented_share(row)
+    assert share is not None
+    assert share.pairs > 0

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
 from django.contrib.auth.models import User
+from django.core.management.base import CommandError
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -39,6 +42,7 @@ from inference.runs import lifecycle
 from inference.storage.answer_sheets import answers_field, sheet_fields
 from inference.web import contributions
 from inference.web.contributions import BlockNote
+from tests.doors import printed
 from tests.features.completing.test_completion import ADD, IMUL, ROL, isa, machine, model
 from tests.rows.library import visitor
 from tests.work import work_off
@@ -270,6 +274,28 @@ def test_a_tool_that_cannot_work_is_not_asked_for_ever(visitor: Client, offers) 
     table = visitor.get(address).text
     assert "could not be asked" in table
     assert "data-loop-auto" not in table
+
+
+@pytest.mark.django_db(transaction=True)  # tools answer in threads
+def test_the_shell_asks_the_tools_that_know_the_cpu(
+    offers: list[ToolOffer], model: StoredCoreModel, tmp_path: Path
+) -> None:
+    file = tmp_path / "loop.s"
+    file.write_text("add rax, rbx\n")
+    question = ("predict", "--why", "--cpu", model.name, file)
+    lines = [line.split() for line in printed(*question, "--tools").splitlines()]
+    (cycles,) = (float(words[2]) for words in lines if words[:2] == ["a", "tool"])
+    assert cycles == pytest.approx(AnswerCache.objects.get().cycles, abs=0.005)
+    assert ["old", "tool", "1.0", "no", "model", "of", "Zen", "9"] in lines
+    (block,) = json.loads(printed(*question, "--tools", "--json"))["blocks"]
+    assert {tool["name"]: tool["cycles"] for tool in block["tools"]} == {
+        f"Core model {model.name}": pytest.approx(block["cycles"], abs=1e-3),
+        "a tool": pytest.approx(cycles, abs=0.005),
+        "old tool 1.0": None,
+    }
+    assert "a tool" not in printed(*question)
+    with pytest.raises(CommandError, match="--tools go with --why"):
+        printed("predict", "--predictor", "core model x", file, "--tools")
 
 
 def test_families_are_known_beside_the_answers(visitor: Client, offers, monkeypatch) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from functools import partial
+from itertools import count
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from inference.core.core_model.scheduler_experiments import scheduler_experiments
+from inference.core.pacing import PacedReporter
 from inference.features.learning.core_model.storing import store_document
+from inference.features.learning.scheduler import job
 from inference.formats.core_model_json import core_model_json, read_core_model
 from inference.isa.x86.scheme_set import scheme_and_form
 from inference.measuring.simulated import SimulatedProcessor
@@ -52,9 +56,11 @@ def recorded(row: StoredCoreModel) -> ExperimentSet:
 
 
 def test_a_set_that_shows_a_scheduler_gives_the_core_model_one(
-    visitor: Client, row: StoredCoreModel, recorded: ExperimentSet
+    visitor: Client, row: StoredCoreModel, recorded: ExperimentSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = {"core_model": row.pk, "experiment_set": recorded.pk}
+    # Each look at the clock is a twentieth of a second: the search tries some forty policies.
+    monkeypatch.setattr(job, "PacedReporter", partial(PacedReporter, clock=count(step=0.05).__next__))
+    config = {"core_model": row.pk, "experiment_set": recorded.pk, "seconds": 5}
     run = lifecycle.submit("scheduler", config, "its scheduler")
     assert work_off(run).state == Run.State.DONE, run.error
     row.refresh_from_db()

@@ -8,7 +8,9 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
+from inference.isa.targets import RISCV, target_of
 from inference.models import ISA, Evaluation, ExperimentSet, Machine, PortMapping, Run
+from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import store_measurements
 from tests.rows.library import ADD, IMUL
 
@@ -252,3 +254,26 @@ def test_a_set_of_single_numbers_has_no_column_for_spread_and_passes(
     page = visitor.get(reverse("set", args=[experiment_set.pk])).text
     assert "Spread" not in page
     assert "How it was measured" not in page
+
+
+def test_vectors_show_how_their_times_grow_with_the_group(visitor: Client, db: None) -> None:
+    adds = [f"vadd.vv VR[e8,m{size}]:W, VR[e8,m{size}]:R, VR[e8,m{size}]:R" for size in (1, 2, 4, 8)]
+    schemes = [entry for text in adds if (entry := target_of(RISCV).schemes.scheme_of(text)) is not None]
+    row = ExperimentSet.objects.create(
+        name="vectors", isa=store_isa(RISCV, schemes, "a test"), origin="upload"
+    )
+    times = zip(adds, (1.0, 2.0, 4.0, 8.0), strict=True)
+    store_measurements(row, [Measured(Experiment.of({text: 1}), cycles) for text, cycles in times])
+    answer = visitor.get(reverse("set", args=[row.pk]))
+    assert "Proportional: 1" in answer.text
+    assert "1/2/4/8" in answer.text
+    shown = visitor.get(f"/api/v1/sets/{row.pk}/register-groups").json()
+    cycles = {"1": 1.0, "2": 2.0, "4": 4.0, "8": 8.0}
+    assert shown == [{"scheme": adds[0], "cycles": cycles, "law": "proportional"}]
+
+
+def test_sets_of_other_instruction_sets_have_no_groups(
+    visitor: Client, experiment_set: ExperimentSet
+) -> None:
+    assert "Groups of registers" not in visitor.get(reverse("set", args=[experiment_set.pk])).text
+    assert visitor.get(f"/api/v1/sets/{experiment_set.pk}/register-groups").json() == []

@@ -43,13 +43,13 @@ class Command(RunCommand):
         parser.add_argument(
             "--copies", type=int, default=usual.copies, metavar="N", help="copies of the block; 0: as usual"
         )
-        for name, what in (("registers", "general-purpose registers"), ("memory", "every 8 bytes of memory")):
+        for name, noun in (("registers", "general-purpose registers"), ("memory", "every 8 bytes of memory")):
             parser.add_argument(
                 f"--{name}",
                 type=lambda text: int(text, 0),
                 default=getattr(usual, name),
                 metavar="VALUE",
-                help=f"what {what} start with ({getattr(usual, name):#x})",
+                help=f"what {noun} start with ({getattr(usual, name):#x})",
             )
         parser.add_argument(
             "--values",

@@ -84,11 +84,11 @@ class DatabaseAnswers:
         self._forget_the_oldest()
 
     def _forget_the_oldest(self) -> None:
-        mine = AnswerCache.objects.filter(predictor=self._predictor)
-        surplus = mine.count() - self._most
+        cached = AnswerCache.objects.filter(predictor=self._predictor)
+        surplus = cached.count() - self._most
         if surplus > 0:
-            newest_that_goes = mine.order_by("id").values_list("id", flat=True)[surplus - 1]
-            mine.filter(id__lte=newest_that_goes).delete()
+            newest_that_goes = cached.order_by("id").values_list("id", flat=True)[surplus - 1]
+            cached.filter(id__lte=newest_that_goes).delete()
 
 
 class StraightAnswers(DatabaseAnswers):

@@ -31,7 +31,7 @@ def comparison_csv(first: PortMapping, second: PortMapping) -> str:
 def head_of_pair(first: PortMapping | ExperimentSet, second: PortMapping | ExperimentSet) -> str:
     """Comment lines of a CSV file with the provenance of both."""
     both = (("first", first), ("second", second))
-    return "".join(f"# {which}\n{provenance_of(row).commented('#')}" for which, row in both)
+    return "".join(f"# {side}\n{provenance_of(row).commented('#')}" for side, row in both)
 
 
 def structure_tables(
@@ -81,10 +81,10 @@ def schemes_table(
     `loads`: {scheme: loads in words} of a second mapping with resources. The column `differs in hidden` is 1
     if only hidden µops differ, which no experiment can show, 0 if others do.
     """
-    uops = (PublishedColumn(f"µops {which}", CellKind.UOPS, ports=tuple(ports)) for which in _WHICH)
+    uops = (PublishedColumn(f"µops {side}", CellKind.UOPS, ports=tuple(ports)) for side in _WHICH)
     heads = (
         *(code("scheme"), PublishedColumn("comparison"), *uops),
-        *(number(f"cycles {which}") for which in _WHICH),
+        *(number(f"cycles {side}") for side in _WHICH),
         *(number("difference %", 1), number("differs in hidden", 0)),
     )
     if loads is not None:

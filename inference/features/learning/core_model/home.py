@@ -69,6 +69,8 @@ def _number(value: float) -> str:
 def _front_end(row: StoredCoreModel, core: ComparedCore) -> HomeSection:
     limits = core.overview.front_end
     facts = quantity_facts(front_end_quantities(limits))
+    if core.overview.issue is not None:
+        facts = (("Instructions issue", core.overview.issue.text), *facts)
     fused = () if limits is None or limits.fused is None else tuple(sorted(limits.fused))
     if fused:
         facts = (*facts, ("Pairs in one slot", count_of(len(fused), "pair")))

@@ -30,6 +30,7 @@ from inference.models import (
 )
 from inference.runs.estimates import estimate
 from inference.runs.machines.facts import executable_schemes
+from inference.storage.core_models import core_model_of
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def _parts(
             yield MissingPart(part, _MISSING[part], _BUTTONS[part], _seconds(row, part))
         else:
             yield MissingPart("", _MISSING[part])
-    if row.mapping_id is not None and row.scheduler is None:
+    if row.mapping_id is not None and row.scheduler is None and not core_model_of(row, ()).issues_in_order:
         text = "Scheduler: it has not been looked for."
         yield MissingPart(SCHEDULER, text, "Look for the scheduler", _seconds(row, SCHEDULER))
     if row.mapping_id is not None and (part_of_schemes := _missing_schemes(row, machine, runs)):

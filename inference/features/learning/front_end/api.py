@@ -64,6 +64,10 @@ class FrontEndOut(NamedOut):
     run: Id | None = Field(validation_alias="run_id")
     numbers: list[FrontEndNumberOut]
     fusion: list[FusionOut]
+    issue: str | None = Field(
+        description="The order in which instructions issue; null where it is not known.",
+        examples=["out of order"],
+    )
 
 
 FRONT_ENDS = NamedRows(
@@ -89,4 +93,5 @@ FRONT_ENDS.add_changes("Delete a front end.")
 def _front_end(row: MeasuredFrontEnd) -> dict[str, Any]:
     front_end = front_end_of(row)
     numbers = [number_json(number) for number in front_end.numbers]
-    return fields_of(row, FrontEndOut, numbers=numbers, fusion=fusion_json(front_end))
+    issue = None if front_end.issue is None else front_end.issue.text
+    return fields_of(row, FrontEndOut, numbers=numbers, fusion=fusion_json(front_end), issue=issue)

@@ -41,10 +41,14 @@ class Command(RunCommand):
         front_end = front_end_of(row)
         if as_json:
             numbers = [number_json(number) for number in front_end.numbers]
-            answer = {"front_end": row.name, **more, "numbers": numbers, "fusion": fusion_json(front_end)}
+            issue = None if front_end.issue is None else front_end.issue.text
+            parts = {"numbers": numbers, "fusion": fusion_json(front_end), "issue": issue}
+            answer = {"front_end": row.name, **more, **parts}
             self.stdout.write(json.dumps(answer))
             return
         self.stdout.write(f"front end {row.name!r} of {row.machine.name}")
+        if front_end.issue is not None:
+            self.stdout.write(f"  Instructions issue {front_end.issue.text}")
         for number in front_end.numbers:
             value = "not measured" if number.value is None else f"{number.value:.2f}"
             self.stdout.write(f"  {number.label}: {'at least ' if number.at_least else ''}{value}")

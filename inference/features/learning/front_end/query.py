@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from inference.core.front_end import FrontEnd, FrontEndNumber, read_front_end
 from inference.core.protocols import Json
+from inference.core.simulation.program import IssueOrder
 from inference.isa.blocks import block_of_bytes
 from inference.isa.code.block import BlockError
 from inference.isa.front_end import FrontEndCode
@@ -48,16 +49,29 @@ HEADLINES = (
 
 def newest_front_end(machine: Machine, names: Sequence[str]) -> NewestFrontEnd | None:
     """The named numbers of a machine's newest front end; None if none was measured."""
-    row = front_ends().filter(machine=machine).order_by("-id").first()
+    row = _newest_row(machine)
     if row is None:
         return None
     front_end = front_end_of(row)
     return NewestFrontEnd(row.pk, tuple(map(front_end.number, names)))
 
 
+def issue_of(machine: Machine) -> IssueOrder | None:
+    """Whether a machine's core issues in order, by its newest front end; None where that is not known."""
+    row = _newest_row(machine)
+    return None if row is None else front_end_of(row).issue
+
+
+def _newest_row(machine: Machine) -> MeasuredFrontEnd | None:
+    return front_ends().filter(machine=machine).order_by("-id").first()
+
+
 @dataclass(frozen=True)
 class TimedText:
-    """A timed code behind a number, as text, with the cycles of one copy."""
+    """A timed code behind a number, as text, with the cycles of one copy.
+
+    `more`: number of instructions that are not listed. `setting`: how the code ran, such as `run once`.
+    """
 
     instructions: tuple[str, ...]
     more: int
@@ -104,12 +118,16 @@ def fusion_json(front_end: FrontEnd) -> list[Json]:
 
 def _as_text(timed: FrontEndCode, cycles: float, isa: str) -> TimedText:
     code = timed.code
-    setting = f"loop of {code.instructions * code.copies:,} instructions" if code.copies else "loop"
-    setting = setting if code.loop else "run once"
+    if not code.loop:
+        setting = "run once"
+    elif code.copies:
+        setting = f"loop of {code.instructions * code.copies:,} instructions"
+    else:
+        setting = "loop"
     if code.offset:
         setting += f", first byte {code.offset} after a cache line’s"
     try:
         instructions = block_of_bytes(code.code, isa).text.splitlines()
-    except BlockError:  # jumps
+    except BlockError:  # a block has no jumps, of which some of these codes consist
         instructions = [code.code.hex()]
     return TimedText(tuple(instructions[:_LISTED]), max(len(instructions) - _LISTED, 0), setting, cycles)

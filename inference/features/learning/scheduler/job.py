@@ -94,6 +94,10 @@ def read_config(config_json: Json) -> SchedulerConfig:
     row = read_row(StoredCoreModel, "core_model", config.core_model)
     if obstacle := obstacle_to_blocks(row.name, row.isa.name):
         raise ConfigError(f"core_model: {obstacle}")
+    if core_model_of(row, ()).issues_in_order:
+        raise ConfigError(
+            f"core_model: {row.name} issues in order: it has no scheduler that could be inferred"
+        )
     if (config.machine is None) == (config.experiment_set is None):
         raise ConfigError("give either a machine or an experiment_set")
     if config.machine is not None:

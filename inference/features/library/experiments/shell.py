@@ -126,14 +126,14 @@ def _port_lines(prediction: MappingPrediction) -> list[str]:
     for name, load, (least, greatest) in zip(plan.ports, plan.loads, plan.intervals, strict=True):
         freedom = "" if least == greatest else f", can be {least:.3f} to {greatest:.3f}"
         lines.append(f"  port {name:<{width}}  {load:.3f}{freedom}")
-    lines += [f"  {LIMITS[what]:<{5 + width}}  {cycles:.3f}" for what, cycles in plan.limits.items()]
+    lines += [f"  {LIMITS[unit]:<{5 + width}}  {cycles:.3f}" for unit, cycles in plan.limits.items()]
     return lines
 
 
 def _resource_lines(prediction: ResourcePrediction) -> list[str]:
     limits = prediction.limits
-    which = f"{'resource' if len(limits) == 1 else 'resources'} {', '.join(limits) or 'none'}"
-    return [f"{_cycles(prediction)}, limited by {which}"]
+    limit_text = f"{'resource' if len(limits) == 1 else 'resources'} {', '.join(limits) or 'none'}"
+    return [f"{_cycles(prediction)}, limited by {limit_text}"]
 
 
 def _cycles(prediction: MappingPrediction | ResourcePrediction) -> str:

@@ -37,7 +37,7 @@ from inference.formats.scheme_csv import write_scheme_csv
 from inference.isa.search import SearchError
 from inference.models import ISA, InstructionScheme, PortMapping
 from inference.models.scheme_search import AVX512
-from inference.storage.instruction_sets import BYTES_AT_ONCE, load_document
+from inference.storage.instruction_sets import BYTES_AT_ONCE, SUPPLIED, load_document
 from inference.storage.judging import SchemeConflictText, conflicts_of
 from inference.web.contributions import PanelPlace, rendered_panels
 from inference.web.file_answers import file_answer
@@ -66,7 +66,9 @@ SYNTAX = (
 
 
 def isas(request: HttpRequest) -> HttpResponse:
-    return render(request, "inference/schemes/isas.html", {"isas": instruction_sets()})
+    return render(
+        request, "inference/schemes/isas.html", {"isas": instruction_sets(), "supplied": list(SUPPLIED)}
+    )
 
 
 def isa(request: HttpRequest, pk: int) -> HttpResponse:

@@ -9,11 +9,13 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
+from inference.core.judging.group_laws import GroupLaw
 from inference.features.library.sets.query import (
     MEASUREMENT_COLUMNS,
     SET_COLUMNS,
     experiment_sets,
     measurements_in,
+    register_groups_in,
     summary_of,
 )
 from inference.models import ExperimentSet
@@ -74,6 +76,20 @@ def get_set(request: HttpRequest, set_id: Id) -> Any:
     """One set with its numbers."""
     row = SETS.row(set_id)
     return {**SETS.answer(row), "summary": summary_of(row), "identity": row.identity}
+
+
+class GroupTimesOut(Schema):
+    """An instruction's cycles by the number of registers in a group."""
+
+    scheme: str = Field(examples=["vadd.vv VR[e32,m1]:W, VR[e32,m1]:R, VR[e32,m1]:R"])
+    cycles: dict[int, float] = Field(examples=[{"1": 1.0, "2": 2.0, "4": 4.0, "8": 8.0}])
+    law: GroupLaw
+
+
+@router.get("/sets/{set_id}/register-groups", response=list[GroupTimesOut])
+def list_register_groups(request: HttpRequest, set_id: Id) -> Any:
+    """How the times of vector instructions grow with the number of registers in a group."""
+    return register_groups_in(SETS.row(set_id))
 
 
 @router.get("/sets/{set_id}/measurements", response=PageOf[MeasurementOut])

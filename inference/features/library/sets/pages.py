@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
+from inference.core.judging.group_laws import GroupLaw, GroupTimes
 from inference.features.library.sets.job import MergedSets
 from inference.features.library.sets.merging import SETS, Conflicts
 from inference.features.library.sets.query import (
@@ -18,6 +19,7 @@ from inference.features.library.sets.query import (
     SET_COLUMNS,
     experiment_sets,
     measurements_in,
+    register_groups_in,
     summary_of,
 )
 from inference.formats.problems import ExchangeError
@@ -158,6 +160,7 @@ def experiment_set(request: HttpRequest, pk: int) -> HttpResponse:
             "summary": summary,
             "has_pairs": {1, 2} <= set(summary.lengths),
             "harness": harness_of(set_row.identity),
+            "groups": _groups_by_law(set_row),
             "exports": SET_EXPORTS.items(),
             "resolved": Conflicts(set_row.making["conflicts"]).label if "conflicts" in set_row.making else "",
             "offers": entries_of(MenuPlace.SET),
@@ -175,6 +178,13 @@ def experiment_set(request: HttpRequest, pk: int) -> HttpResponse:
         },
         status=400 if error else 200,
     )
+
+
+def _groups_by_law(set_row: ExperimentSet) -> list[tuple[str, list[GroupTimes]]]:
+    """(law, instructions) in the order of laws, without those of none."""
+    times = register_groups_in(set_row)
+    by_law = [(law.value, [entry for entry in times if entry.law is law]) for law in GroupLaw]
+    return [(law, entries) for law, entries in by_law if entries]
 
 
 _OFFERED = 200  # newest sets in the form; older ones are merged by shell and API

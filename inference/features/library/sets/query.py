@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.db.models import QuerySet
 
+from inference.core.judging.group_laws import GroupTimes, group_times
+from inference.isa.targets import target_of
 from inference.models import ExperimentSet, ExperimentTerm, Measurement, Run
 from inference.models.experiment import cycles_or_0
 from inference.models.row_counts import row_count
@@ -37,6 +39,19 @@ def summary_of(experiment_set: ExperimentSet) -> SetSummary:
     if experiment_set.measurements.count() < STORED_FROM or Run.objects.exclude(state__in=Run.FINAL).exists():
         return summarise(experiment_set)
     return store_summary(experiment_set)
+
+
+def register_groups_in(experiment_set: ExperimentSet) -> list[GroupTimes]:
+    """How times grow with the number of registers in a group, from settled measurements of single schemes.
+
+    [] for an instruction set without groups of registers.
+    """
+    families = target_of(experiment_set.isa.name).register_groups
+    if not families:
+        return []
+    singles = experiment_set.measurements.filter(length=1, state=Measurement.State.SETTLED)
+    pairs = singles.values_list("experiment__terms__scheme__text", "cycles")
+    return list(group_times(families, {text: cycles or 0.0 for text, cycles in pairs}))
 
 
 def measurements_in(

@@ -32,8 +32,8 @@ class Command(DataCommand):
     help = (
         "Import experiments (CSV, PMEvo ExperimentList), a port mapping (own JSON, PMEvo Mapping3, published "
         "explainable results, uops.info's JSON or instructions.xml), a resource mapping (own JSON, Palmed), "
-        "latencies and throughputs of llvm-exegesis, WINIC, InstLatX64, Agner Fog or insn_bench_aarch64, a "
-        "machine model of OSACA (YAML), "
+        "latencies and throughputs of llvm-exegesis, WINIC, InstLatX64, Agner Fog, rvv-bench or "
+        "insn_bench_aarch64, a machine model of OSACA (YAML), "
         "basic blocks (CSV) or a campaign (own zip, AnICA's directory or a zip of it)."
     )
     makes_data = True

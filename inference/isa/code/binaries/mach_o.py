@@ -133,10 +133,10 @@ def _read_segment(
         sections.append(section)
 
 
-def _inside(content: bytes, start: int, size: int, what: str) -> None:
+def _inside(content: bytes, start: int, size: int, label: str) -> None:
     if start + size > len(content):
         raise BinaryFileError(
-            f"{what} is said to end at byte {start + size:,}, but the file has {len(content):,}: "
+            f"{label} is said to end at byte {start + size:,}, but the file has {len(content):,}: "
             "it has been cut off"
         )
 

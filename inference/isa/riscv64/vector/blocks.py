@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from inference.isa.riscv64.vector.modes import SETTING, Mode, schemes_by_form
-from inference.isa.words.accesses import DecodedInstruction
+from inference.isa.riscv64.vector.modes import SETTING, Mode, names_in, registers_of, schemes_by_form
+from inference.isa.words.accesses import VECTOR, DecodedInstruction, OperandValue, RegisterPart
 
 _UNKNOWN = "depends on a mode that no vsetvli before it sets"
 _GROUPS = {0: "m1", 1: "m2", 2: "m4", 3: "m8", 5: "mf8", 6: "mf4", 7: "mf2"}
 """By the lowest three bits of a vtype."""
+
+_EXACT = re.compile(r"e(\d+),m(\d)")
 
 
 def in_modes(instructions: Sequence[DecodedInstruction]) -> list[DecodedInstruction]:
@@ -55,9 +58,25 @@ def _in_mode(instruction: DecodedInstruction, mode: str) -> DecodedInstruction:
     schemes = _schemes().get(instruction.form.text) if instruction.form is not None else None
     if schemes is None or instruction.scheme is not None:
         return instruction
+    instruction = instruction._replace(operands=_grouped(instruction, mode))
     if scheme := next((schemes[key] for key in (mode, mode.rpartition(",")[2], "") if key in schemes), ""):
         return instruction._replace(scheme=scheme, reason="")
     return instruction._replace(reason=f"has no scheme here in the mode {mode}" if mode else _UNKNOWN)
+
+
+def _grouped(instruction: DecodedInstruction, mode: str) -> tuple[OperandValue, ...]:
+    """The operands with all registers of a group, in a mode with groups of whole registers."""
+    exact = _EXACT.fullmatch(mode)
+    if exact is None or instruction.form is None:
+        return instruction.operands
+    names = names_in(Mode(int(exact[1]), int(exact[2])))
+    places = zip(instruction.form.operands, instruction.operands, strict=False)  # implicit ones come last
+    return tuple(
+        value._replace(span=registers_of(names[operand.name]))
+        if isinstance(value, RegisterPart) and value.bank == VECTOR and operand.name in names
+        else value
+        for operand, value in places
+    )
 
 
 @cache

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from inference.isa import llvm_mc
 from inference.isa.document import InstructionSet, OperandForm
 from inference.isa.encodings import ZERO_REGISTER, LearntDocument, WordEncoding, with_encodings
-from inference.isa.riscv64.decoding import RISCV_CODECS
+from inference.isa.riscv64.codecs import RISCV_CODECS
 from inference.isa.riscv64.vector import DOCUMENT, forms
 from inference.isa.scheme import Scheme
 from inference.isa.words.accesses import GENERAL
@@ -64,7 +64,9 @@ def _varied(name: str, form: OperandForm, number: int) -> tuple[str, dict[Hashab
     if not form.bank:
         return form.assembly, {}, ""
     if form.bank == GENERAL:
-        names = {value or ZERO_REGISTER: f"x{value}" for value in _registers(10 + number, 1)}
+        names: dict[Hashable, str] = {
+            value or ZERO_REGISTER: f"x{value}" for value in _registers(10 + number, 1)
+        }
         return "{}", names, _GENERAL
     multiple, codec = _GROUPS.get(name, (1, _REGISTER))
     # The first sample of each operand is a register that no group of another one overlaps.

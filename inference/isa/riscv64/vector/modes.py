@@ -91,8 +91,17 @@ def _form(name: str, named: str) -> OperandForm:
     form = forms().forms[name]
     if scalar := re.fullmatch(r"FPR\[(\d+)\]", named):
         return replace(form, width=int(scalar[1]))
-    group = re.fullmatch(r"VR(?:x(\d))?\[(?:e\d+,)?m(\d)\]", named)
-    return replace(form, span=int(group[1] or 1) * int(group[2])) if group else form
+    return replace(form, span=registers_of(named))
+
+
+def registers_of(name: str) -> int:
+    """Number of registers of an operand in a mode.
+
+    >>> registers_of("VR[e32,m4]"), registers_of("VRx3[e8,m1]"), registers_of("VR[e8,mf2]")
+    (4, 3, 1)
+    """
+    group = re.fullmatch(r"VR(?:x(\d))?\[(?:e\d+,)?m(\d+)\]", name)
+    return int(group[1] or 1) * int(group[2]) if group else 1
 
 
 def common_mode(modes: Collection[str]) -> str:
@@ -108,6 +117,16 @@ def common_mode(modes: Collection[str]) -> str:
     return next(iter(exact), f"e{_USUAL},{next(iter(groups), 'm1')}")
 
 
+def register_groups() -> list[Mapping[int, str]]:
+    """{registers in a group: scheme} of each form and width that is described in several sizes."""
+    groups: dict[tuple[str, int], dict[int, str]] = {}
+    for form, schemes in schemes_by_form().items():
+        for mode, text in schemes.items():
+            if mode is not None:
+                groups.setdefault((form, mode.sew), {})[mode.lmul] = text
+    return [sizes for sizes in groups.values() if len(sizes) > 1]
+
+
 def _schemes_of(form: Scheme) -> Iterator[VectorScheme]:
     names = _names_of(form)
     group = next((name for name in names if name.startswith("VG")), "")
@@ -121,7 +140,7 @@ def _schemes_of(form: Scheme) -> Iterator[VectorScheme]:
         for lmul in _groups(form.mnemonic, names):
             mode = Mode(sew, lmul)
             exclusion = _exclusion(form, names) or _exclusion_of_mode(form, mode, usual)
-            yield _scheme(form, mode, _names_in(mode), exclusion)
+            yield _scheme(form, mode, names_in(mode), exclusion)
 
 
 def _scheme(form: Scheme, mode: Mode | None, names: Mapping[str, str], exclusion: str) -> VectorScheme:
@@ -146,7 +165,7 @@ def _names_of(form: Scheme) -> list[str]:
     return [operand.name for operand in form.operands]
 
 
-def _names_in(mode: Mode) -> dict[str, str]:
+def names_in(mode: Mode) -> dict[str, str]:
     """{operand of a form: operand of its scheme in this mode}."""
     sew, lmul = mode
     if sew == ANY_WIDTH:

@@ -47,6 +47,12 @@ _LABEL = re.compile(r"\s*(?P<label>[\w.$?@]+)(?::|\s+PROC\b)(?P<text>.*)", re.IG
 _DIRECTIVE = re.compile(r"\.(\w+)\b.*")
 
 
+_LEVEL = re.compile(r"\s<(\d+)>|\t(>+) ")
+"""The depth of an expanded macro: a number by NASM, signs by GNU as."""
+
+_SYMBOL = re.compile(r"\s+\S+:\d+\s+[.*]\w+[:*][0-9a-f]{16} \S+")
+"""A line of GNU as's table below the listing."""
+
 _TIMES = re.compile(r"times\s+\S+\s+(?=d)", re.IGNORECASE)
 _DEFINITION = re.compile(r"\s*(?:%i?macro|%rep|\.macro|\.rept|rept|\w+\s+macro)\b.*", re.IGNORECASE)
 _DEFINITION_END = re.compile(r"\s*(?:%end(?:macro|rep)|\.?endm|\.endr)\b.*", re.IGNORECASE)
@@ -73,7 +79,8 @@ def _read(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
     is_numbered = any(_NUMBERED.fullmatch(line[:_MAX_LINE_LENGTH]) for _, line in lines)
     patterns = _NUMBERED, _NUMBERED_BYTES, _NUMBERED_TEXT
     row_of, bytes_of, text_of = patterns if is_numbered else (_COLUMNS, _COLUMN_BYTES, _COLUMN_TEXT)
-    for number, raw in lines:
+    levels = [_level(line) for _, line in lines]
+    for (number, raw), level, following in zip(lines, levels, [*levels[1:], 0], strict=True):
         line = raw[:_MAX_LINE_LENGTH]
         if (match := row_of.fullmatch(line)) and not sum(map(str.isalnum, match["bytes"])) % 2:
             if is_continued:
@@ -96,9 +103,9 @@ def _read(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
             source = source or text_of.fullmatch(line)
             text = _without_labels((source["text"] or "") if source else line, number, labels)
             depth = max(0, depth + bool(_DEFINITION.match(text)) - bool(_DEFINITION_END.match(text)))
-            if depth:
+            if depth or (following > level and not is_instruction(text)):
                 definitions += 1
-            elif text:
+            elif text and not _SYMBOL.fullmatch(line):
                 other_lines.append((number, text))
     if not rows or sum(is_instruction(text) for _, text in other_lines) >= len(rows):
         return None
@@ -114,6 +121,11 @@ def _read(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
         for entry in _entries(row, following, places)
     ]
     return Listing(entries, kinds + Counter({"line of a macro": definitions}), dropped)
+
+
+def _level(line: str) -> int:
+    match = _LEVEL.search(line)
+    return 0 if match is None else int(match[1] or len(match[2]))
 
 
 def _without_labels(text: str, number: int, labels: list[tuple[int, str]]) -> str:

@@ -23,7 +23,8 @@ _NO_CODE = re.compile(
 )
 _MARK = re.compile(
     r"julia>|In \[|cargo|Compiling|Finished|Running|Updating|%line|listing\.inc|Filename|Source line"
-    r"|\.rs\b|offset\s+flat|\[[a-z]{4,9}\b|\btimes\b|\bdb\b|\.code\b|@[@bf]|, ptr, \[|;[ \t]*[│┌└]",
+    r"|\.rs\b|offset\s+flat|\[[a-z]{4,9}\b|\btimes\b|\bdb\b|\.code\b|@[@bf]|, ptr, \[|\[\w+, [+-], "
+    r"|;[ \t]*[│┌└]",
     re.IGNORECASE,
 )
 """Occurs in every text that is rewritten, but for labels."""
@@ -52,9 +53,13 @@ _ANONYMOUS_NUMBER = "88"  # of the numeric label that stands for @@
 _LABEL = re.compile(r"\s*(\.?[A-Za-z_$?@][\w.$?@]*)\s*:(?!:)")
 _LOCAL = re.compile(r"(?<![\w.$?@])\.[A-Za-z_]\w*")
 _CODE_SECTION = re.compile(r"\s*\.code\s*$", re.IGNORECASE)
-_QUOTED_OPERANDS = re.compile(  # bounded: a line of at most 1,000 characters
-    r", ptr, \[([^\]]*)\]"
+_OLD_CARGO = re.compile(r", ptr, \[|\[\w+, [+-], ")
+"""The first cargo asm has commas between all parts of an operand: `dword, ptr, [rdi, +, 8*rcx]`."""
+
+_RUST_END = re.compile(  # bounded: a line of at most 1,000 characters
+    r".*[;{}(),](?:\s*//.*)?"
 )
+"""What ends a line of Rust, and of this cargo asm no instruction."""
 
 _PLAIN_LINES = ((_NO_CODE, ""), (_PADDING, "align 16"), (_CODE_SECTION, ".text"))
 
@@ -65,8 +70,10 @@ def plain_assembly(lines: Sequence[str]) -> list[str]:
     >>> plain_assembly(["julia> @code_native f(1)", "times 2 nop"])
     ['', 'nop; nop']
     """
-    if not _MARK.search("\n".join(lines)):
+    text = "\n".join(lines)
+    if not _MARK.search(text):
         return _with_global_labels(lines)  # nearly all texts
+    has_rust = _OLD_CARGO.search(text)
     plain: list[str] = []
     place = ""
     functions: list[str] = []  # places in Julia's functions, the outermost first
@@ -75,6 +82,8 @@ def plain_assembly(lines: Sequence[str]) -> list[str]:
             plain.append(line)
         elif place and line.strip() and not is_instruction(line.strip()):
             plain.append(f"// {place}: {line.strip()}")
+        elif has_rust and _RUST_END.fullmatch(line) and not is_instruction(line.strip()):
+            plain.append(f"// {line.strip()}")
         elif julia := _JULIA_PLACE.match(line.strip()):
             depth = len(julia["frames"].rstrip("└"))
             functions = [*functions[: depth - 1], julia["place"]] if julia["place"] else functions[:depth]
@@ -103,17 +112,14 @@ def _plain_line(line: str) -> str:
     code = _ANONYMOUS.sub(f"{_ANONYMOUS_NUMBER}:", line) if "@@" in line else line
     code = _ANONYMOUS_TARGET.sub(lambda name: f"{_ANONYMOUS_NUMBER}{name[1].lower()}", code)
     code = _ADDRESS_OF.sub(r"\1[rip+\2]", code)
-    return _QUOTED_OPERANDS.sub(_joined_operands, code) if ", ptr, [" in code else code
+    return (
+        re.sub(r", ([+-]), ", r"\1", code.replace(", ptr, [", " ptr [")) if _OLD_CARGO.search(code) else code
+    )
 
 
 def _repeated(statement: str, times: int) -> str:
     data = _BYTES.fullmatch(statement)
     return f".byte {', '.join([data[2]] * times)}" if data else "; ".join([statement] * times)
-
-
-def _joined_operands(memory: re.Match[str]) -> str:
-    """`, ptr, [rdi, +, 8*rcx]` of the first cargo asm as ` ptr [rdi+8*rcx]`."""
-    return f" ptr [{memory[1].replace(', ', '')}]"
 
 
 def _with_global_labels(lines: Sequence[str]) -> list[str]:

@@ -25,7 +25,7 @@ from inference.isa.x86.assembly.statements import begins_instruction
 
 _MAX_LINE_LENGTH = 1000  # characters of a line that are looked at
 _LINE = re.compile(
-    r"[\s>]*(?:(?P<address>[0-9a-f]{16}|7F[0-9A-F]{10})\s+)?"
+    r"[\s>]*(?:(?:\d{1,6} +)?(?P<address>[0-9a-f]{16}|7F[0-9A-F]{10})\s+)?"
     r"(?:(?P<bytes>(?:[0-9A-F]{2}){1,15}|(?:[0-9a-f]{2}){1,15}(?=\s+[a-z]\w{1,16}(?:\s|$)(?!ptr)))\s+)?"
     r"(?P<text>[a-z][^;]*)(?:;.*)?"
 )
@@ -39,7 +39,7 @@ _METHOD_END = re.compile(r"; Total bytes of code\b.*")
 _ALIGNMENT = re.compile(r"align\s+\[.*")
 _SOURCE = re.compile(r"(?P<file>\S.*?) @ (?P<line>\d+):?")  # `C:\\Program.cs @ 8:`
 _HEADING = re.compile(  # bounded: a line of at most 1,000 characters
-    r"\s*(?:[;#*].*|```.*|\w*\s+d[bwdqt]\s.*|[-=.*]{3,}.*|\.NET .*)"
+    r"\s*(?:[;#*].*|```.*|\d:\d{3}(?::x86)?> .*|\w*\s+d[bwdqt]\s.*|[-=.*]{3,}.*|\.NET .*)"
 )
 """Comments, data and the headings of reports: `RWD00  dq  0000000200000000h`, `## .NET 8.0.4`."""
 
@@ -167,7 +167,8 @@ def _plain(text: str) -> str:
 DOTNET = ListingKind(
     ".NET",
     re.compile(
-        r"^[ \t]*(?:G_M\w+_IG\d+|M\d+_L\d+):|; Total bytes of code|^[> ]*[0-9a-f]{8}`[0-9a-f]{8}\s",
+        r"^[ \t]*(?:G_M\w+_IG\d+|M\d+_L\d+):|; Total bytes of code"
+        r"|^[> ]*(?:\d{1,6} +)?[0-9a-f]{8}`[0-9a-f]{8}\s",
         re.MULTILINE,
     ),
     _read,

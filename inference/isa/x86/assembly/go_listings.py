@@ -29,7 +29,7 @@ from inference.isa.x86.forms import MNEMONICS
 
 _MAX_LINE_LENGTH = 1000  # characters of a line that are looked at
 _ROW = re.compile(
-    r"\s*(?:(?P<file>[^\s:]{1,200}):(?P<line>\d{1,9})\s+)?0x(?P<address>[0-9a-f]{1,16})\s+"
+    r"\s*(?:(?P<file>[^\s:]{0,200}):(?P<line>-1|\d{1,9})\s+)?0x(?P<address>[0-9a-f]{1,16})\s+"
     r"(?P<bytes>(?:[0-9a-f]{2}){1,40})\s+(?P<text>[A-Z?]\S*(?:\s.*)?)"
 )
 _TEXT = re.compile(  # bounded: a line of at most 1,000 characters

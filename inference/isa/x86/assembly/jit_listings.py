@@ -147,4 +147,8 @@ def _decoded(rows: list[tuple[int, int, bytes]]) -> Iterator[ListedLine]:
         yield ListedLine(lines[place], decoded.ip, code[place : place + decoded.len], str(decoded))
 
 
-HOTSPOT = ListingKind("HotSpot", re.compile(r"^[ \t]*\[MachCode\]", re.MULTILINE), _read_machine_code)
+HOTSPOT = ListingKind(
+    "HotSpot",
+    re.compile(r"^[ \t]*(?:\[MachCode\]|0x[0-9a-f]{8,16}: [0-9a-f]{4} [0-9a-f]{4} \|)", re.MULTILINE),
+    _read_machine_code,
+)

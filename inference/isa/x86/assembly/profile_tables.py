@@ -50,6 +50,8 @@ class _Columns(NamedTuple):
 _USUAL = _Columns(2, 0, 1, 3)
 """Of VTune's tables with addresses and source lines."""
 
+_WITHOUT_SOURCE = _Columns(1, 0, None, 2)
+
 
 def _read(lines: NumberedLines, is_foreign: IsForeign) -> Listing | None:
     """The rows of all tables in a text; what stands between them are headings or prose."""
@@ -119,6 +121,8 @@ def _columns(titles: Sequence[str]) -> _Columns | None:
 def _entry(number: int, row: Sequence[str], columns: _Columns) -> ListedLine | None:
     """A row as a line of a listing, with samples and source line where columns have them; None for others."""
     cells = [cell.strip() for cell in row]
+    if columns is _USUAL and len(cells) > 1 and (begins_instruction(cells[1]) or _BLOCK.fullmatch(cells[1])):
+        columns = _WITHOUT_SOURCE
     if len(cells) <= max(columns.assembly, columns.address):
         return None
     address, text = _HEX.fullmatch(cells[columns.address]), cells[columns.assembly]
@@ -142,6 +146,8 @@ def _number(cell: str) -> float | None:
 
 PROFILE_TABLES = ListingKind(
     "VTune",
-    re.compile(r"\b(?:assembly|instruction)\b|^[ \t]*0x[0-9a-f]+\t\d*\t[a-z]", re.IGNORECASE | re.MULTILINE),
+    re.compile(
+        r"\b(?:assembly|instruction)\b|^[ \t]*0x[0-9a-f]+\t(?:\d*\t)?[a-z]", re.IGNORECASE | re.MULTILINE
+    ),
     _read,
 )

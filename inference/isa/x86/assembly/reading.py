@@ -17,7 +17,7 @@ from inference.isa.x86.assembly.listing_kinds import listing_in
 from inference.isa.x86.assembly.text import TextState, program_of_text
 
 _FORMAT = re.compile(
-    r"file format (?:elf32-i386|pei?-i386|coff-i386|mach-o[- ]i386)|^[ \t]*\[?bits\s+(?:16|32)\b"
+    r"file format (?:elf32-i386|pei?-i386|coff-i386|mach-o[- ]i386)|^[ \t]*(?:\[?bits\s+|use)(?:16|32)\b"
     r"|^[ \t]*\.[3-6]86p?\b",
     re.IGNORECASE | re.MULTILINE,
 )

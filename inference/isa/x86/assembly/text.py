@@ -225,7 +225,8 @@ class _TextReader(AssemblyReader[Statement]):
                 )
             self._skip_data(number)
         elif word.lower() in ("section", "segment"):
-            self._sections.directive("section", text.partition(" ")[2])
+            is_code = "executable" in text.lower().split()  # FASM's have no names
+            self._sections.directive("section", ".text" if is_code else text.partition(" ")[2])
         elif arguments and arguments[0].lower() == "segment":
             self._sections.directive("section", word)
         self.skipped[word] += 1

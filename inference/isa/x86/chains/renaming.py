@@ -27,7 +27,7 @@ from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.register_choices import LINE
 
 SAME = "same base"
-BY_LEA, BY_MOVE, BY_LOAD = (f"{SAME}, written by {what}" for what in ("lea", "a move", "a load"))
+BY_LEA, BY_MOVE, BY_LOAD = (f"{SAME}, written by {writer}" for writer in ("lea", "a move", "a load"))
 OTHER_STORES = (*range(1, 17), 20, 24)  # between a store and the load of its value
 IN_LOOP = (*range(8, 65, 4), 80, 96, 128)
 """Pairs, or updates, in a loop."""

@@ -124,11 +124,11 @@ class BlockAccesses:
         return CarrierRole.RESULT
 
 
-def _is_among(what: object, resources: set[object]) -> bool:
-    """Whether it is one of the resources; a place in memory, whether it overlaps one."""
-    if not isinstance(what, StoredPlace):
-        return what in resources
-    return any(isinstance(resource, StoredPlace) and what.overlaps(resource) for resource in resources)
+def _is_among(accessed: object, resources: set[object]) -> bool:
+    """Whether it is one of the resources; for a place in memory, whether it overlaps one."""
+    if not isinstance(accessed, StoredPlace):
+        return accessed in resources
+    return any(isinstance(resource, StoredPlace) and accessed.overlaps(resource) for resource in resources)
 
 
 def _full(register: RegisterValue) -> RegisterValue | None:

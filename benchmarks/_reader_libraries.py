@@ -87,7 +87,7 @@ def stretches(library: Path, by: Disassembler, wanted: int) -> Iterator[Stretch]
 def _starts(library: Path) -> Sequence[int]:
     """Addresses of functions that are a stretch apart at least, in the order in which they are drawn."""
     table = _told(["objdump", "-T", str(library)])
-    addresses = sorted({int(found, 16) for found in _FUNCTION.findall(table)})
+    addresses = sorted({int(address, 16) for address in _FUNCTION.findall(table)})
     apart: list[int] = []
     for address in addresses:
         if not apart or address >= apart[-1] + STRETCH:

@@ -55,7 +55,7 @@ class Visit:
 
 _TABLE = table_of_module(__file__)
 _SUBJECTS: Mapping[str, str] = _TABLE["subjects"]
-SPECIAL_PAGES = {name: [Visit(**each) for each in visits] for name, visits in _TABLE["visits"].items()}
+SPECIAL_PAGES = {name: [Visit(**visit) for visit in visits] for name, visits in _TABLE["visits"].items()}
 EXEMPT = {name: reason for reason, names in _TABLE["exempt"].items() for name in names}
 
 

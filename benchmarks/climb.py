@@ -39,7 +39,9 @@ def _generation(
 ) -> Result:
     """Mappings per second for `n_mappings` children that share `variants` different µops per scheme."""
     choices = [[drawn_uops(rng, PORTS) for _ in range(variants)] for _ in SCHEMES]
-    rows = [each[int(rng.integers(variants))] for _ in range(n_mappings) for each in choices]
+    rows = [
+        variant_choices[int(rng.integers(variants))] for _ in range(n_mappings) for variant_choices in choices
+    ]
     population = Population.from_rows(rows, n_mappings, PORTS)
     few = Population.from_rows(rows[: _FEW * len(SCHEMES)], _FEW, PORTS)
 

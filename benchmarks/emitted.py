@@ -72,7 +72,9 @@ def _schemes(content: bytes) -> Iterator[str]:
     for region in program.regions:
         if region.name == ".text":
             code = content[region.offset : region.offset + min(region.size, _MAX_BYTES)]
-            yield from (scheme for one in Decoder(64, code) if (scheme := scheme_of(one)) is not None)
+            yield from (
+                scheme for instruction in Decoder(64, code) if (scheme := scheme_of(instruction)) is not None
+            )
 
 
 def _stands_in_a_body(scheme: str) -> bool:

@@ -159,8 +159,8 @@ def _skylake() -> Iterator[Result]:
     true = PortMapping(ports, usage, SKYLAKE_R_MAX)
     processor = SimulatedProcessor(true, noise_cpi=NOISE, seed=SEED)
     problem = ExplainProblem(tuple(usage), ExplainSettings(r_max=SKYLAKE_R_MAX, most_ports=10))
-    found = infer(problem, processor, Silent(), SEED, None, solve_by_cegar)
-    narrow, wanted = _narrow(found.mapping), _narrow(true)
+    result = infer(problem, processor, Silent(), SEED, None, solve_by_cegar)
+    narrow, wanted = _narrow(result.mapping), _narrow(true)
     wanted = PortMapping(ports, {scheme: wanted.usage[scheme] for scheme in narrow.usage})
     agreement = structural_agreement(narrow, wanted)
     there = agreement.renaming.apply(wanted).usage
@@ -168,14 +168,16 @@ def _skylake() -> Iterator[Result]:
         all(dict(there[scheme]).get(mask, 0) >= count for mask, count in uops)
         for scheme, uops in narrow.usage.items()
     )
-    marked = sum(bool(each.doubts) for each in found.characterisations if each.scheme in narrow.usage)
+    marked = sum(
+        bool(verdict.doubts) for verdict in result.characterisations if verdict.scheme in narrow.usage
+    )
     more = {
         "schemes": len(usage),
-        "outcomes": {outcome.value: count for outcome, count in found.outcomes.items()},
+        "outcomes": {outcome.value: count for outcome, count in result.outcomes.items()},
         "with_doubts": marked,
-        "reasons": Counter(each.reason.value for each in found.characterisations if each.reason),
+        "reasons": Counter(verdict.reason.value for verdict in result.characterisations if verdict.reason),
         "differing": [f"{s}: {narrow.describe(s)}" for s in agreement.differing[:SHOWN]],
-        "warnings": list(found.warnings),
+        "warnings": list(result.warnings),
     }
     yield Result("skl-counter-free-true", true_uops / max(1, len(narrow.usage)), "share", SKYLAKE_BAR, more)
     yield Result("skl-counter-free-complete", agreement.share or 0.0, "share", None, {})

@@ -59,14 +59,14 @@ def _points(n: int) -> Iterator[Result]:
             "distinct": len(np.unique(np.stack((measured, predicted)), axis=1).T),
             "seed": SEED,
         }
-        for what, ours, reference in (
+        for quantity, ours, reference in (
             ("score", score, _reference_scores),
             ("heat map", heat_map, _reference_heat_map),
         ):
             seconds, megabytes = _cost(partial(ours, measured, predicted))
             other_seconds, other_megabytes = _cost(partial(reference, measured, predicted))
-            yield Result(f"{what}, {case}, time", seconds, "s", other_seconds, more)
-            yield Result(f"{what}, {case}, memory", megabytes, "MB", other_megabytes, more)
+            yield Result(f"{quantity}, {case}, time", seconds, "s", other_seconds, more)
+            yield Result(f"{quantity}, {case}, memory", megabytes, "MB", other_megabytes, more)
 
 
 def _check(scores: Scores, mape: float, pearson: float, kendall: float) -> None:
@@ -129,6 +129,6 @@ def _streaming(n: int) -> Iterator[Result]:
             )
 
         assert streamed() == as_objects()  # which also imports everything before the clock runs
-        for what, cost in (("time", lambda work: _cost(work, 1)[0]), ("memory", _megabytes)):
-            unit = "s" if what == "time" else "MB"
-            yield Result(f"streamed set, {what}", cost(streamed), unit, cost(as_objects), more)
+        for quantity, cost in (("time", lambda work: _cost(work, 1)[0]), ("memory", _megabytes)):
+            unit = "s" if quantity == "time" else "MB"
+            yield Result(f"streamed set, {quantity}", cost(streamed), unit, cost(as_objects), more)

@@ -98,18 +98,18 @@ def _skylake(case: Case, seeds: Sequence[int], quick: bool) -> Iterator[Result]:
     """MAPE on the published Skylake mixes: of the best mapping, a compact one, and the exact variant."""
     chosen = PMEvoSettings(ports=case.ports, **(_QUICK if quick else {}))
     runs = [case.infer(chosen, seed) for seed in seeds]
-    scores = [scores_of(found.mapping, case.mixes) for found, _, _ in runs]
+    scores = [scores_of(result.mapping, case.mixes) for result, _, _ in runs]
     seconds = [cpu for _, cpu, _ in runs]
     more = {
         "seeds": [rounded(score.mape) for score in scores],
         "pearson": _median([score.pearson for score in scores], 4),
         "kendall": _median([score.kendall for score in scores], 4),
-        "kinds": [found.mapping.uop_kinds for found, _, _ in runs],
+        "kinds": [result.mapping.uop_kinds for result, _, _ in runs],
         "cpu_seconds": _median(seconds, 1),
         "wall_seconds": _median([wall for _, _, wall in runs], 1),
     }
     yield Result("skl-real-mape", _median([score.mape for score in scores]), "%", PUBLISHED_MAPE, more)
-    compact = [_most_compact(case, found) for found, _, _ in runs]
+    compact = [_most_compact(case, result) for result, _, _ in runs]
     yield Result(
         "skl-real-compact-mape",
         _median([mape for mape, _ in compact]),
@@ -120,15 +120,15 @@ def _skylake(case: Case, seeds: Sequence[int], quick: bool) -> Iterator[Result]:
     yield _exact_variant(case, statistics.median(seconds), seeds[0], 100 if quick else EXACT_POPULATION)
 
 
-def _most_compact(case: Case, found: PMEvoResult) -> tuple[float, int]:
+def _most_compact(case: Case, result: PMEvoResult) -> tuple[float, int]:
     """MAPE and kinds of the point with the fewest kinds whose training error is within half of the smallest.
 
     Chosen without a look at what judges; where none has so few kinds as the bar allows, the result itself.
     """
-    allowed = 1.5 * found.front[0].error
-    compact = [point for point in found.front if point.error <= allowed and point.kinds <= COMPACT_KINDS]
+    allowed = 1.5 * result.front[0].error
+    compact = [point for point in result.front if point.error <= allowed and point.kinds <= COMPACT_KINDS]
     fewest = min(compact, key=lambda point: (point.kinds, point.error), default=None)
-    mapping = found.mapping if fewest is None else fewest.mapping
+    mapping = result.mapping if fewest is None else fewest.mapping
     return rounded(scores_of(mapping, case.mixes).mape), mapping.uop_kinds
 
 

@@ -31,10 +31,10 @@ def run(quick: bool) -> Iterator[Result]:
     """Blocks per second of CPU; `quick` has a tenth of them."""
     codes = _codes(_QUICK_BLOCKS if quick else _BLOCKS)
     model = _model(codes)
-    for case, asked in (("straight", codes), ("loops", _as_loops(codes))):
+    for case, blocks in (("straight", codes), ("loops", _as_loops(codes))):
         predictor = ModelledBlocks("drawn", lambda: model, CoreModelSettings(), {})
-        predictor.predict(asked[::2])  # loads what is compiled or made once for a scheme
-        cost = cost_of(lambda predictor=predictor, asked=asked: predictor.predict(asked[1::2]))  # type: ignore[misc]
+        predictor.predict(blocks[::2])  # loads what is compiled or made once for a scheme
+        cost = cost_of(lambda predictor=predictor, blocks=blocks: predictor.predict(blocks[1::2]))  # type: ignore[misc]
         answers, seconds = cost.value, cost.cpu
         answered = sum(answer.cycles is not None for answer in answers)
         more = {"blocks": len(answers), "answered": answered, "seconds": round(seconds, 3)}

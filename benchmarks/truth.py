@@ -154,7 +154,7 @@ def _result(
         "mape": rounded(scores.mape),
         "kendall": None if scores.kendall is None else round(scores.kendall, 4),
         "kinds": found.mapping.uop_kinds,
-        "limits": {what: round(rate, 3) for what, rate in found.mapping.limits.items()},
+        "limits": {unit: round(rate, 3) for unit, rate in found.mapping.limits.items()},
         "classes": len(found.congruence_classes),
         "cpu_seconds": round(cpu, 1),
     }

@@ -15,13 +15,16 @@ import pytest
 from django.conf import settings
 
 DATABASE = "pmweb.sqlite3"
+SHARED_DIRECTORY = "PMWEB_TESTS_PREPARED"  # of all sessions of `.ci/tests`
 PREPARE = "from pmweb.launcher.prepare import prepare; prepare()"
 
 
 def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
     """The directory of that name, filled by the first of all processes of the test run that wants it."""
     base = factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
+    if SHARED_DIRECTORY in os.environ:
+        base = Path(os.environ[SHARED_DIRECTORY])
+    elif "PYTEST_XDIST_WORKER" in os.environ:
         base = base.parent
     directory = base / name
     with (base / f"{name}.lock").open("w") as lock:

@@ -107,7 +107,7 @@ class LoopCodePart(DocumentPart):
 
 
 class IssuePart(DocumentPart):
-    """As `IssueOrder`."""
+    """Whether instructions wait for older ones; `stages` in cycles after the issue, by scheme."""
 
     in_order: bool
     completes_in_order: bool = False

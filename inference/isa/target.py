@@ -98,6 +98,11 @@ class IsaTarget:
         return None
 
     @property
+    def learn_extensions(self) -> Mapping[str, Callable[[], LearntDocument]]:
+        """The same of documents of extensions, by their names."""
+        return {}
+
+    @property
     def snippets(self) -> SnippetRegisters | None:
         """Registers that code uses; None where unknown."""
         return None

@@ -120,8 +120,8 @@ class RvsimCore:
 
         def program(iterations: int) -> tuple[bytes, int]:
             begin = code([*_ENABLE_FLOATING, *words.set_register(counter, iterations)])
-            whole = begin + (b"" if frame.unrolled else start) + looped + closing
-            return whole + code([_HERE]), len(whole)
+            loop = begin + (b"" if frame.unrolled else start) + looped + closing
+            return loop + code([_HERE]), len(loop)
 
         return self._per_iteration(program, frame, len(looped))
 

@@ -9,7 +9,7 @@ from inference.formats.parsing import AnyNames, Parsed, resolve
 from inference.isa import llvm_mc
 from inference.isa.facets import LlvmMeaning
 from inference.isa.llvm_schemes import llvm_instructions
-from inference.isa.riscv64.naming import NAMES
+from inference.isa.riscv64.tools import NAMES
 from inference.isa.targets import RISCV, target_of
 
 pytestmark = pytest.mark.skipif(llvm_mc.program() is None, reason="llvm-mc is not installed")

@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 
 from inference.isa import llvm_mc
 from inference.isa.code.block import BlockError
-from inference.isa.riscv64 import instruction_set
+from inference.isa.riscv64 import DOCUMENT, instruction_set
+from inference.isa.riscv64.assembly import SYNTAX
 from inference.isa.riscv64.blocks import BLOCKS
 from inference.isa.riscv64.decoding import decode, table, words_of
 from inference.isa.riscv64.learning import learn_document
 from inference.isa.riscv64.printing import text_of
 from inference.isa.riscv64.statements import compressed_word, read_instruction
 from inference.isa.words.accesses import DecodedInstruction
+from inference.isa.words.assembly import program_of_lines
 from inference.isa.words.table import WordForm
 from tests.isa.riscv64_program import needs_llvm_mc
 
@@ -44,6 +46,7 @@ words_of_forms = st.builds(drawn_word, st.sampled_from(table().forms), st.random
 def test_llvm_mc_encodes_the_forms_as_the_document_says() -> None:
     learnt = learn_document()
     assert not learnt.changes
+    assert learnt.content == DOCUMENT.read_bytes()
     assert all(map(NEWER_THAN_LLVM_14.fullmatch, learnt.failures))
     assert learnt.forms + len(learnt.failures) == len(SCALARS)
     assert learnt.checked > 8_000
@@ -120,11 +123,17 @@ def test_what_is_printed_reads_back(word: int) -> None:
     instruction = decode(word)
     if instruction.form is None:
         return
-    line = BLOCKS.line_of(word).partition(" #")[0]
+    line = BLOCKS.line_of(word)
     if line.startswith("."):
         assert int(line.split()[1], 16) == word
     else:
-        assert read_instruction(line).code() == instruction.code
+        (step,) = program_of_lines([line], 1, SYNTAX).instructions
+        assert step.code == instruction.code
+
+
+def test_an_instruction_that_is_not_compressed_says_so() -> None:
+    assert BLOCKS.line_of(0x00B50533) == "add a0, a0, a1  # 4 bytes"
+    assert BLOCKS.line_of(0x952E) == "add a0, a0, a1"
 
 
 @given(words_of_forms)

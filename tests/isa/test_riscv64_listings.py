@@ -163,6 +163,19 @@ def test_jumps_become_longer_where_they_reach_too_far() -> None:
         read("loop:\n" + "mul a0, a1, a3\n" * 1250 + "bnez a2, loop", 9, RISCV)
 
 
+def test_a_listing_without_bytes_has_the_code_that_gnu_makes() -> None:
+    reading = listed(
+        "  10594:\tadd\tsp,sp,-16",
+        "  10596:\tld\ta0,8(sp)",
+        "  10598:\tcsrr\ta4,fcsr",
+        "  1059c:\tcsrc\tfcsr,31",
+        "  105a0:\tj\t10594 <f>",
+    )
+    (piece,) = reading.pieces
+    assert piece.block.kind == "loop"
+    assert piece.block.code.hex() == "411122657327300073f03f00d5bf"
+
+
 def test_options_switch_compression_off_and_on_again() -> None:
     text = "addi a0, a0, 1\n.option push\n.option norvc\naddi a0, a0, 1\n.option pop\naddi a0, a0, 1"
     assert [len(step.code) for step in only_block(text).instructions] == [2, 4, 2]

@@ -7,6 +7,8 @@ import re
 import pytest
 
 from inference.isa import llvm_mc
+from inference.isa.code.block import BlockError
+from inference.isa.riscv64.statements import read
 from inference.isa.riscv64.vector import forms
 from inference.isa.riscv64.vector.learning import learn_forms
 from inference.isa.riscv64.vector.modes import MASKED, Mode, schemes_by_form, vector_schemes
@@ -85,3 +87,27 @@ def test_the_default_set_has_one_register_and_one_width_where_it_hardly_matters(
     additions = [member.mode for member in default if member.form.startswith("vadd.vv ")]
     sums = [member.mode for member in default if member.form.startswith("vredsum.vs ")]
     assert (additions, len(sums)) == ([Mode(32, 1)], 4)
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("vneg.v v1, v2, v0.t", "vrsub.vx v1, v2, zero, v0.t"),
+        ("vnot.v v1, v2", "vxor.vi v1, v2, -1"),
+        ("vmset.m v3", "vmxnor.mm v3, v3, v3"),
+        ("vfabs.v v1, v2", "vfsgnjx.vv v1, v2, v2"),
+        ("vl2r.v v2, (a0)", "vl2re8.v v2, (a0)"),
+        ("vmsge.vv v1, v2, v3", "vmsle.vv v1, v3, v2"),
+        ("vmsltu.vi v1, v2, 16", "vmsleu.vi v1, v2, 15"),
+        ("vpopc.m a0, v2", "vcpop.m a0, v2"),
+    ],
+)
+def test_other_spellings_are_read_as_what_they_mean(written: str, meant: str) -> None:
+    (pseudo,), (instruction,) = read(written, False), read(meant, False)
+    assert pseudo.code() == instruction.code() is not None
+
+
+@pytest.mark.parametrize("written", ["vneg.v v1", "vmslt.vi v1, v2, a0", "vmset.m"])
+def test_other_spellings_with_wrong_operands_are_refused(written: str) -> None:
+    with pytest.raises(BlockError):
+        read(written, False)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from inference.core.core_model import Assumptions
+from inference.core.core_model.nearest import CoreModelBlocks
 from inference.core.mapping import uops_of
+from inference.isa.blocks import read_blocks
 from inference.isa.targets import AARCH64
 from inference.predictors.llvm.core_tables import TableRow, modelled_core, port_usages
 from inference.predictors.llvm.mca_settings import McaSettings
@@ -65,6 +68,15 @@ def test_a_processor_of_llvm_is_a_core_model() -> None:
     assert core.model.latencies[load]["2 address", "base"] == 1.0
     accumulating = core.model.latencies["mla VEC[4S]:RW, VEC[4S]:R, VEC[4S]:R"]
     assert (accumulating["1", "1"] or 0) < (accumulating["2", "1"] or 0)
+
+
+@needs_llvm
+def test_the_jump_of_a_loop_takes_a_slot_of_its_own() -> None:
+    """Three slots per cycle: two of a load that moves its base, one of the comparison, one of the jump."""
+    model = modelled_core(McaSettings(cpu="cortex-a57")).model
+    (loop,) = read_blocks(".loop:\nldrb w0, [x1, #1]!\ncmp w0, #32\nb.eq .loop", 1, AARCH64)
+    predicted = CoreModelBlocks(model, Assumptions(in_loop=True)).predict(loop)
+    assert predicted.cycles == pytest.approx(4 / 3, rel=0.01)
 
 
 @needs_llvm

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from iced_x86 import Decoder, Instruction, RegisterExt
 
 from inference.core.errors import InvalidInputError
-from inference.isa.blocks import Block, block_of_bytes, block_of_text
+from inference.isa.blocks import Block, block_of_bytes, block_of_text, read_blocks
+from inference.isa.targets import AARCH64
 from inference.predictors.memory_variants import OFFSET_DISTANCE, AddressRelation, variants
 
 REGISTERS = ["rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r12", "r13"]
@@ -114,3 +115,32 @@ def _decoded(code: bytes) -> list[Instruction]:
 
 def _accesses(code: bytes) -> list[Instruction]:
     return [one for one in _decoded(code) if one.memory_base]
+
+
+def test_addresses_of_aarch64_are_chosen_likewise() -> None:
+    def arm(*lines: str) -> bytes:
+        (found,) = read_blocks("\n".join(lines), 1, AARCH64)
+        return found.code
+
+    def lines_of(code: bytes) -> list[str]:
+        return block_of_bytes(code, AARCH64).text.splitlines()
+
+    found = variants(
+        arm("str x1, [x0, #16]", "add x3, x1, x2", "ldr x4, [x5, #8]", "ldr q0, [x6], #16"), AARCH64
+    )
+    assert (found.twice, found.untouched) == (False, 1)
+    same, offset, base = (lines_of(found.code[kind]) for kind in AddressRelation)
+    assert (same[0], same[2]) == ("str x1, [x0, #16]", "ldr x4, [x0, #16]")
+    assert (offset[0], offset[2]) == ("str x1, [x0, #16]", f"ldr x4, [x0, #{16 + OFFSET_DISTANCE}]")
+    assert base[0] == same[0]
+    assert base[2] not in (same[2], offset[2])
+    assert base[2].endswith(", #16]")
+    assert same[1] == offset[1] == base[1] == "add x3, x1, x2"
+    assert same[3] == base[3] == "ldr q0, [x6], #16"
+    once = variants(arm("ldr x0, [x0]"), AARCH64)  # its base is written: another one is taken
+    assert once.twice
+    assert all("[x0" not in line for line in lines_of(once.code[AddressRelation.SAME]))
+    with pytest.raises(InvalidInputError, match="no instruction of this block accesses memory"):
+        variants(arm("ldr x0, [x1, x2]", "ldr x3, [x4, #8]!"), AARCH64)
+    with pytest.raises(InvalidInputError, match="cannot be written with another address"):
+        variants(arm("ldurb w0, [x1, #250]", "ldurb w2, [x1, #250]"), AARCH64)

@@ -39,7 +39,7 @@ class BlockCode(Protocol):
 
     @property
     def REGISTERS(self) -> list[str]:  # noqa: N802  modules are the implementations, and these their constants
-        """General-purpose registers by number."""
+        """General-purpose registers in the order of their numbers."""
         ...
 
     @property

@@ -48,7 +48,7 @@ SYNCHRONISE = bytes.fromhex(
     "73000000"  # ecall
     "67800000"  # ret
 )
-"""`fence.i` alone holds for the processor of that moment, and the kernel may move the process."""
+"""An instruction (fence.i) would hold for the processor of that moment; the kernel may move the process."""
 
 MEMORY, COUNTER = 26, 27
 _ITERATIONS, _MEMORY = 10, 11  # the arguments

@@ -1,6 +1,6 @@
 """The machine code around a basic block on RISC-V: every register is the block's own, sp, gp and tp included.
 
-As on AArch64 (`aarch64_blocks`); `fence.i` stands between registers and block where both repeat.
+As on AArch64 (`aarch64_blocks`); fence.i stands between registers and block where both repeat.
 """
 
 from __future__ import annotations

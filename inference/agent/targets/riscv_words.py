@@ -47,7 +47,6 @@ def move(target: int, source: int) -> int:
 
 
 def move_to_floating(target: int, source: int) -> int:
-    """`fmv.d.x fT, xS`."""
     return _register_form(_FLOATING, 0x79, 0, target, source, 0)
 
 
@@ -61,7 +60,6 @@ def store(source: int, base: int, offset: int) -> int:
 
 
 def load_double(target: int, base: int, offset: int) -> int:
-    """`fld fT, offset(xB)`."""
     return _immediate_form(0x07, 3, target, base, offset)
 
 

@@ -14,8 +14,8 @@ from inference.isa.words.allocation import (
     LOAD_BASE,
     READ_SLOT,
     STORE_BASE,
-    Allocator,
-    Demands,
+    OperandDemands,
+    WordAllocator,
     addresses_of_bases,
     partition,
     partition_bases,
@@ -43,11 +43,11 @@ ADDRESSES = addresses_of_bases(_BASES)
 """Offsets of the base registers from the middle of the memory region."""
 
 
-class AArch64Allocator(Allocator):
+class AArch64Allocator(WordAllocator):
     """Chooses from 18 general-purpose registers and all vector registers."""
 
-    def __init__(self, copy: Sequence[Demands]) -> None:
-        """`copy`: the schemes of one copy, which is repeated. Raises `AllocationError`."""
+    def __init__(self, copy: Sequence[OperandDemands]) -> None:
+        """`copy`: the schemes of one copy, which is repeated. Raises `WordAllocationError`."""
         registers = {
             **partition("general", GENERAL_NUMBERS, copy),
             **partition("vector", tuple(range(32)), copy),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 
 from inference.agent.protocol import Frame
 from inference.isa import llvm_mc
@@ -12,8 +12,7 @@ from inference.isa.aarch64.allocation import ADDRESSES, COUNTER, MEMORY, VALUES,
 from inference.isa.aarch64.statements import read_instruction
 from inference.isa.facets import WrittenScheme
 from inference.isa.machine_bodies import CannotMeasureError
-from inference.isa.words import assembling as words
-from inference.isa.words.assembling import BodyLanguage, LoopText, WordBodies
+from inference.isa.words.assembling import BodyLanguage, LoopText, WordAssembler, WordBodies
 from inference.isa.words.dependent_blocks import DependentBlocks
 
 __all__ = ["BODIES", "CPU", "FEATURES", "TRIPLE", "Assembler", "LoopText", "frame", "obstacle"]
@@ -82,11 +81,7 @@ obstacle = LANGUAGE.obstacle
 instances = BODIES.instances
 
 
-class Assembler(words.Assembler):
-    """Instantiates experiments of AArch64."""
-
-    def __init__(self) -> None:
-        super().__init__(LANGUAGE)
+Assembler = partial(WordAssembler, LANGUAGE)
 
 
 triple, cpu, features = TRIPLE, CPU, FEATURES

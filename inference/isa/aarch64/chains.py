@@ -17,7 +17,7 @@ from inference.isa.chains import ChainLink, NoChainError
 from inference.isa.document import OperandForm
 from inference.isa.scheme import Scheme
 from inference.isa.words.chains import ChainSet, ConnectorStep, Steps, move_link
-from inference.isa.words.link_ends import FLAGS, EndValues, LinkEnd
+from inference.isa.words.link_ends import FLAGS, EndValues, OperandEnd
 
 _SCRATCH, _CONSTANT, LOAD_BASE, STORE_BASE = 16, 17, 19, 23
 """Numbers of registers with a fixed use in all chains."""
@@ -95,10 +95,10 @@ class AArch64Chains(ChainSet):
             )
         return refused | {line: done.code[4 * k : 4 * k + 4] for k, line in enumerate(ordered)}
 
-    def with_value(self, end: LinkEnd, number: int, value: int) -> Iterator[str]:
+    def with_value(self, end: OperandEnd, number: int, value: int) -> Iterator[str]:
         return link_ends.with_value(end.bank, number, value, _SCRATCH)
 
-    def initialized(self, end: LinkEnd, number: int) -> Iterator[str]:
+    def initialized(self, end: OperandEnd, number: int) -> Iterator[str]:
         if end.bank == FLAGS:
             yield f"cmp x{_CONSTANT}, #0"
         elif end.bank == "general":
@@ -106,7 +106,7 @@ class AArch64Chains(ChainSet):
         elif end.bank == "vector":
             yield f"movi v{number}.2d, #0"
 
-    def restoring(self, end: LinkEnd, value: int) -> tuple[list[str], list[str], list[ChainLink]]:
+    def restoring(self, end: OperandEnd, value: int) -> tuple[list[str], list[str], list[ChainLink]]:
         zero, full = _CONSTANTS[end.bank]
         constants = [*self.with_value(end, zero, 0), *self.with_value(end, full, value)]
         *lines, links = _RESTORING[end.bank]
@@ -120,14 +120,14 @@ class AArch64Chains(ChainSet):
         line = f"{mnemonic} {letter}{number}, [x{place[0]}, #{place[1]}]"
         return [line], [move_link(mnemonic, name, bits, stores=stores)]
 
-    def to_scratch(self, end: LinkEnd, number: int) -> Steps:
+    def to_scratch(self, end: OperandEnd, number: int) -> Steps:
         if end.bank == "vector":
             return [f"fmov x{_SCRATCH}, d{number}"], [FROM_VECTOR]
         if end.bank == FLAGS:
             return [f"cset x{_SCRATCH}, lo"], [_FROM_FLAGS]
         return [f"sxtw x{_SCRATCH}, w{number}"], [EXTEND]
 
-    def from_scratch(self, end: LinkEnd, number: int) -> Steps:
+    def from_scratch(self, end: OperandEnd, number: int) -> Steps:
         if end.bank == "vector":
             return [f"fmov d{number}, x{_SCRATCH}"], [_TO_VECTOR]
         if end.bank == FLAGS:

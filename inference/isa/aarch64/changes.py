@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from inference.isa.aarch64 import STACK_POINTER
+from inference.isa.aarch64.blocks import BLOCKS
 from inference.isa.aarch64.decoding import WORD_BYTES, decoded, table
 from inference.isa.aarch64.sampling import LAYOUT
 from inference.isa.words.accesses import GENERAL
 from inference.isa.words.changes import ChangeLanguage, WordChanger
+from inference.isa.words.memory_variants import WordMemoryVariants
 
 _ADD = 0x91000000  # add x0, x0, #0
 _COMPARE = 0xEB00001F  # cmp x0, x0
@@ -31,16 +33,16 @@ def _register_name(bank: str, number: int) -> str:
     return f"v{number}"
 
 
-CHANGES = WordChanger(
-    ChangeLanguage(
-        decoded=lambda code: decoded(code[: len(code) // WORD_BYTES * WORD_BYTES]),
-        table=table,
-        pointers=(*LAYOUT.bases, 27, *LAYOUT.plain_bases, *range(18)),
-        stack_pointer=STACK_POINTER,
-        no_op=0xD503201F,
-        cut=_cut,
-        compare=lambda pointer: _COMPARE | pointer << _SOURCE | pointer << _SECOND_SOURCE,
-        move=_move,
-        register_name=_register_name,
-    )
+_LANGUAGE = ChangeLanguage(
+    decoded=lambda code: decoded(code[: len(code) // WORD_BYTES * WORD_BYTES]),
+    table=table,
+    pointers=(*LAYOUT.bases, 27, *LAYOUT.plain_bases, *range(18)),
+    stack_pointer=STACK_POINTER,
+    no_op=0xD503201F,
+    cut=_cut,
+    compare=lambda pointer: _COMPARE | pointer << _SOURCE | pointer << _SECOND_SOURCE,
+    move=_move,
+    register_name=_register_name,
 )
+CHANGES = WordChanger(_LANGUAGE)
+MEMORY_VARIANTS = WordMemoryVariants(_LANGUAGE, BLOCKS.body_of)

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from inference.isa.aarch64 import instruction_set
 from inference.isa.chains import QUICK, SLOW, ValueClass, float_values
 from inference.isa.scheme import Scheme
-from inference.isa.words.link_ends import EndValues, LinkEnd, is_source, link_ends
+from inference.isa.words.link_ends import EndValues, OperandEnd, is_source, link_ends
 
 
-def ends_of(scheme: Scheme) -> Iterator[LinkEnd]:
+def ends_of(scheme: Scheme) -> Iterator[OperandEnd]:
     """All operands in order, those of memory in their parts, the flags last."""
     return link_ends(scheme, instruction_set().forms)
 

@@ -14,6 +14,7 @@ from inference.isa.block_facets import (
     BlockReader,
     BodyMaker,
     DependentBlockMaker,
+    MemoryVariantMaker,
 )
 from inference.isa.encodings import LearntDocument
 from inference.isa.facets import (
@@ -77,6 +78,12 @@ class Aarch64Target(IsaTarget):
         from inference.isa.aarch64 import tools  # each facet when it is used
 
         return tools
+
+    @cached_property
+    def memory_variants(self) -> MemoryVariantMaker:
+        from inference.isa.aarch64 import changes  # each facet when it is used
+
+        return changes.MEMORY_VARIANTS
 
     @cached_property
     def changes(self) -> BlockChanger:

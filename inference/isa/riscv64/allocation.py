@@ -14,11 +14,11 @@ from inference.isa.words.accesses import VECTOR
 from inference.isa.words.allocation import (
     LOAD_BASE,
     STORE_BASE,
-    AllocationError,
-    Allocator,
-    Choice,
-    Demands,
+    OperandChoice,
+    OperandDemands,
     Partition,
+    WordAllocationError,
+    WordAllocator,
     addresses_of_bases,
     partition,
     partition_bases,
@@ -65,20 +65,20 @@ def bank_of(form: OperandForm) -> str:
     return f"float {form.width}" if form.bank == "float" else form.bank
 
 
-class RiscvAllocator(Allocator):
+class RiscvAllocator(WordAllocator):
     """Chooses from 17 general-purpose registers, all floating-point registers, and vectors but v0."""
 
-    def __init__(self, copy: Sequence[Demands]) -> None:
-        """`copy`: the schemes of one copy, which is repeated. Raises `AllocationError`."""
+    def __init__(self, copy: Sequence[OperandDemands]) -> None:
+        """`copy`: the schemes of one copy, which is repeated. Raises `WordAllocationError`."""
         general, bases = partition("general", GENERAL, copy), partition_bases(_BASES, copy)
         vectors = partition(VECTOR, _VECTORS, copy)
         super().__init__(copy, {**_FLOATING, **general, **bases, **vectors})
 
-    def _fitting(self, choice: Choice) -> tuple[int, ...]:
+    def _fitting(self, choice: OperandChoice) -> tuple[int, ...]:
         firsts = super()._fitting(choice)
         if choice.bank != VECTOR or choice.span not in _GROUPS:
             return firsts
         aligned = tuple(first for first in firsts if first % choice.span == 0)
         if not aligned:
-            raise AllocationError("the vector registers do not suffice")
+            raise WordAllocationError("the vector registers do not suffice")
         return aligned

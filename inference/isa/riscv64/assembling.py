@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 
 from inference.agent.protocol import Frame
 from inference.isa.document import OperandForm
@@ -29,8 +29,7 @@ from inference.isa.riscv64.vector.modes import (
     vector_schemes,
 )
 from inference.isa.scheme import Scheme
-from inference.isa.words import assembling as words
-from inference.isa.words.assembling import BodyLanguage, LoopText, WordBodies
+from inference.isa.words.assembling import BodyLanguage, LoopText, WordAssembler, WordBodies
 
 __all__ = ["BODIES", "LANGUAGE", "Assembler", "LoopText", "code_of_line", "frame", "instances", "obstacle"]
 
@@ -108,8 +107,4 @@ obstacle = LANGUAGE.obstacle
 instances = BODIES.instances
 
 
-class Assembler(words.Assembler):
-    """Instantiates experiments of RISC-V."""
-
-    def __init__(self) -> None:
-        super().__init__(LANGUAGE)
+Assembler = partial(WordAssembler, LANGUAGE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inference.isa.code.block import BlockError
 from inference.isa.riscv64 import NAME, catalogue
 from inference.isa.riscv64.decoding import decode, table, words_of
 from inference.isa.riscv64.printing import text_of, word_directive
@@ -10,10 +9,12 @@ from inference.isa.riscv64.spelling import GENERAL_NAMES, uncompressed
 from inference.isa.riscv64.statements import compressed_word, read_instruction
 from inference.isa.riscv64.vector.blocks import in_modes
 from inference.isa.words.accesses import DecodedInstruction
+from inference.isa.words.assembly import LONG_FORM
 from inference.isa.words.blocks import BlockSyntax, WordBlockInstruction, WordBlocks
 
 _MACHINE = 243  # RISC-V in ELF files
 _COMPRESSED, _DOUBLE_FLOATS = 1, 4  # flags of ELF files
+_LONG = f"  # {LONG_FORM}"
 _COUNTERS = (
     *(f"t{number}" for number in range(6, -1, -1)),
     *(f"a{number}" for number in range(7, -1, -1)),
@@ -30,6 +31,16 @@ class RiscvInstruction(WordBlockInstruction):
     counters = _COUNTERS
 
 
+def _text(instruction: DecodedInstruction, target: str) -> str:
+    """The usual text; of an instruction that an assembler would compress, with a comment on its length."""
+    is_long = instruction.size == 4 and compressed_word(instruction.word) is not None
+    return f"{text_of(instruction, target)}{_LONG if is_long else ''}"
+
+
+def _code_of_text(text: str) -> bytes | None:
+    return read_instruction(text.removesuffix(_LONG), not text.endswith(_LONG)).code()
+
+
 def _jump_by(jump: DecodedInstruction, distance: int) -> bytes | None:
     """A short jump where there is one that reaches so far."""
     if jump.form is None:
@@ -44,11 +55,11 @@ def _jump_by(jump: DecodedInstruction, distance: int) -> bytes | None:
 
 
 def _loop_end(counter: int, size: int) -> bytes:
-    """`addi` and `bnez`. Raises `BlockError`."""
-    decrement = read_instruction(f"addi x{counter}, x{counter}, -1").code() or b""
+    """`addi` and `bnez`; 500 instructions are no farther than the latter reaches."""
+    decrement = read_instruction(f"addi x{counter}, x{counter}, -1").code()
+    assert decrement is not None
     branch = read_instruction(f"bnez x{counter}, -{size + len(decrement)}").code()
-    if branch is None:
-        raise BlockError(f"a loop of {size:,} bytes is longer than a branch of {NAME} reaches")
+    assert branch is not None
     return decrement + branch
 
 
@@ -61,10 +72,10 @@ SYNTAX = BlockSyntax(
     alignment=2,
     words_of=words_of,
     decode=decode,
-    text_of=text_of,
+    text_of=_text,
     directive=word_directive,
     comment="#",
-    code_of_text=lambda text: read_instruction(text).code(),
+    code_of_text=_code_of_text,
     jump_by=_jump_by,
     loop_end=_loop_end,
     no_operation=bytes.fromhex("13000000"),

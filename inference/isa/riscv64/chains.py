@@ -27,7 +27,7 @@ from inference.isa.riscv64.assembling import code_of_line
 from inference.isa.scheme import Scheme
 from inference.isa.words.chains import ChainSet, ConnectorStep, Steps, move_link
 from inference.isa.words.idioms import IdiomMaker
-from inference.isa.words.link_ends import EndValues, LinkEnd, is_source
+from inference.isa.words.link_ends import EndValues, OperandEnd, is_source
 
 _SCRATCH, _ZERO, _VALUE, _LOAD_BASE, _STORE_BASE = 28, 30, 31, 18, 22
 """Numbers of general-purpose registers with a fixed use in all chains."""
@@ -122,7 +122,7 @@ class RiscvChains(ChainSet):
                 codes[line] = str(error)
         return codes
 
-    def with_value(self, end: LinkEnd, number: int, value: int) -> Iterator[str]:
+    def with_value(self, end: OperandEnd, number: int, value: int) -> Iterator[str]:
         if end.bank != "float":
             yield f"li x{number}, {_signed(value)}"
             return
@@ -130,11 +130,11 @@ class RiscvChains(ChainSet):
         yield f"li x{_SCRATCH}, {_signed(value)}"
         yield f"fmv.{_MOVED[bits]}.x f{number}, x{_SCRATCH}"
 
-    def initialized(self, end: LinkEnd, number: int) -> Iterator[str]:
+    def initialized(self, end: OperandEnd, number: int) -> Iterator[str]:
         """Nothing: only memory is read and written."""
         yield from ()
 
-    def restoring(self, end: LinkEnd, value: int) -> tuple[list[str], list[str], list[ChainLink]]:
+    def restoring(self, end: OperandEnd, value: int) -> tuple[list[str], list[str], list[ChainLink]]:
         if end.bank == "general":
             constants = [*self.with_value(end, _ZERO, 0), *self.with_value(end, _VALUE, value)]
             return constants, [f"and x{{0}}, x{{1}}, x{_ZERO}", f"or x{{0}}, x{{1}}, x{_VALUE}"], [_AND, _OR]
@@ -151,13 +151,13 @@ class RiscvChains(ChainSet):
         line = f"{mnemonic} {letter}{number}, {place[1]}(x{place[0]})"
         return [line], [move_link(mnemonic, name, bits, stores=stores)]
 
-    def to_scratch(self, end: LinkEnd, number: int) -> Steps:
+    def to_scratch(self, end: OperandEnd, number: int) -> Steps:
         if end.bank != "float":
             return [f"addiw x{_SCRATCH}, x{number}, 0"], [EXTEND]
         step = from_float(end.operand.width)
         return [step.line.format(_SCRATCH, number)], [step.link]
 
-    def from_scratch(self, end: LinkEnd, number: int) -> Steps:
+    def from_scratch(self, end: OperandEnd, number: int) -> Steps:
         if end.bank != "float":
             return [f"addiw x{number}, x{_SCRATCH}, 0"], [EXTEND]
         bits = end.operand.width

@@ -16,7 +16,9 @@ LISTINGS = WordListings(
         decode,
         (2, 4),
         comment=re.compile(r"(?<!\s)\s*<[^<>]*>.*|(?<!\s)\s+(?:#|;|//).*"),
-        jump=re.compile(r"((?:c\.)?(?:b[a-z]+|jal?|call|tail)\s++(?:[^,]*+,)*+\s*+)([^\s,]+)", re.IGNORECASE),
+        jump=re.compile(
+            r"((?:c\.)?(?:b[a-z]+|j(?:al)?|call|tail)\s++(?:[^,]*+,)*+\s*+)([^\s,]+)", re.IGNORECASE
+        ),
         in_code=re.compile(r"\b((?:la|lla)\s+\w+,)\s*(?:0x)?[0-9a-f]+$", re.IGNORECASE),
         relative=re.compile(rf"(?:\.\s*)?([+-]{_NUMBER})", re.IGNORECASE),
         address=re.compile(r"(?:0x|(?:LAB|FUN|SUB|loc|sub)_)?([0-9a-f]+)h?", re.IGNORECASE),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from inference.isa.riscv64.spelling import CSRS, OTHER_OPERAND, WRITTEN_OPERANDS, vtype_number
+from inference.isa.riscv64.vector.respelling import EXPANSIONS as VECTOR_EXPANSIONS
 
 Statement = tuple[str, Sequence[str]]
 """Mnemonic and operands, as they are written."""
@@ -116,6 +117,18 @@ def _with_immediate(mnemonic: str) -> _Expansion:
     return expand
 
 
+def _csr_write(name: str) -> _Expansion:
+    """`csrw fcsr, a0` and, as GNU's disassembler prints `csrwi`, `csrw fcsr, 3`."""
+
+    def expand(operands: Sequence[str]) -> list[Statement] | None:
+        if len(operands) != 2:
+            return None
+        suffix = "" if integer(operands[1]) is None else "i"
+        return [(f"csrr{name}{suffix}", ["zero", *operands])]
+
+    return expand
+
+
 def _load_immediate(operands: Sequence[str]) -> list[Statement] | None:
     """`li` of a number of more than 12 bits: `lui` and `addiw`."""
     value = integer(operands[1]) if len(operands) == 2 else None
@@ -205,11 +218,12 @@ _EXPANSIONS: Mapping[str, _Expansion] = {
     "fmv.x.s": _pattern("fmv.x.w {0}, {1}"),
     "fmv.s.x": _pattern("fmv.w.x {0}, {1}"),
     "csrr": _pattern("csrrs {0}, {1}, zero"),
-    **{
-        f"csr{name}": _pattern(f"csrr{name} zero, {{0}}, {{1}}") for name in ("w", "s", "c", "wi", "si", "ci")
-    },
+    **{f"csrr{name}": _with_immediate(f"csrr{name}i") for name in "wsc"},
+    **{f"csr{name}": _csr_write(name) for name in "wsc"},
+    **{f"csr{name}i": _pattern(f"csrr{name}i zero, {{0}}, {{1}}") for name in "wsc"},
     **{f"rd{name}": _pattern(_READ[name]) for name in ("cycle", "time", "instret")},
     **{f"fr{name[1:]}": _pattern(_READ[name]) for name in ("fflags", "frm", "fcsr")},
     **{f"fs{name[1:]}": _pattern(f"csrrw zero, {name}, {{0}}") for name in ("fflags", "frm", "fcsr")},
+    **VECTOR_EXPANSIONS,
 }
 """{mnemonic: its expansion, None where the operands are those of an instruction}."""

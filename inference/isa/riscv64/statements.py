@@ -123,9 +123,12 @@ def compressed_word(word: int) -> int | None:
 
 @cache
 def _short_forms() -> Mapping[str, Sequence[WordForm]]:
-    """{mnemonic without `c.`: its forms of 16 bits}."""
+    """{mnemonic without `c.`: its forms of 16 bits in the order in which GNU's assembler tries them}.
+
+    An addition of -16 to the stack pointer has two, of which the general one is tried first.
+    """
     forms: dict[str, list[WordForm]] = {}
-    for form in table().forms:
+    for form in sorted(table().forms, key=lambda form: len(form.form.mnemonic)):
         if form.encoding.bits == 16:
             forms.setdefault(uncompressed(form.form.mnemonic), []).append(form)
     return forms

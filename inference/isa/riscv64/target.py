@@ -83,9 +83,15 @@ class RiscvTarget(IsaTarget):
 
     @cached_property
     def names(self) -> ForeignNames:
-        from inference.isa.riscv64.naming import NAMES  # each facet when it is used
+        from inference.isa.riscv64.tools import NAMES  # each facet when it is used
 
         return NAMES
+
+    @cached_property
+    def learn_extensions(self) -> Mapping[str, Callable[[], LearntDocument]]:
+        from inference.isa.riscv64.vector.learning import learn_forms  # each facet when it is used
+
+        return {"V": learn_forms}
 
     @cached_property
     def register_groups(self) -> Sequence[Mapping[int, str]]:

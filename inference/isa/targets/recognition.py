@@ -100,7 +100,7 @@ def _recognised(text: str, usual: str) -> str:
     if not candidates:
         return ""
     lines: Counter[str] = Counter()
-    others: set[str] = set()
+    possible_isas: set[str] = set()
     for number, code in enumerate(_code_lines(text)):
         if _X86_REGISTER.search(code):
             return ""
@@ -108,10 +108,14 @@ def _recognised(text: str, usual: str) -> str:
             possible = _possible_sets(code, candidates)
             if len(possible) == 1:
                 lines[possible[0]] += 1
-            others.update(possible)
+            possible_isas.update(possible)
     if lines:
         return max(lines, key=lambda isa: (lines[isa], isa == usual))
-    return usual if usual in others else next((signs.isa for signs in candidates if signs.isa in others), "")
+    return (
+        usual
+        if usual in possible_isas
+        else next((signs.isa for signs in candidates if signs.isa in possible_isas), "")
+    )
 
 
 def _possible_sets(code: str, candidates: Sequence[_Signs]) -> list[str]:

@@ -41,12 +41,12 @@ LOAD_AREA = 16 * LINE  # offset in the memory of a loop, in bytes
 _STORE_AREA = -32 * LINE  # the same, where no load reads
 
 
-class AllocationError(ValueError):
+class WordAllocationError(ValueError):
     """There are not enough registers that fit."""
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class OperandChoice:
     """An operand, or a part of an address, whose register can be chosen.
 
     `span`: number of consecutive registers. `below`: upper limit of the number, exclusive.
@@ -59,13 +59,13 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Demands:
+class OperandDemands:
     """All choices of a scheme in order, and its access to memory at a fixed base.
 
     `near`: the displacement is short. `memory`: "" without, or with a base of its own.
     """
 
-    choices: tuple[Choice, ...]
+    choices: tuple[OperandChoice, ...]
     memory: Literal["", "R", "W"] = ""
     near: bool = False
 
@@ -73,16 +73,16 @@ class Demands:
 class RegisterChooser(Protocol):
     """The registers and the memory of one instruction after another."""
 
-    def registers(self, scheme: Demands) -> list[int]: ...
+    def registers(self, scheme: OperandDemands) -> list[int]: ...
 
-    def slot(self, scheme: Demands) -> int: ...
+    def slot(self, scheme: OperandDemands) -> int: ...
 
 
-class Allocator:
+class WordAllocator:
     """Chooses registers and addresses for operands, scheme by scheme, so that no copy waits for another."""
 
-    def __init__(self, copy: Sequence[Demands], registers: Partition) -> None:
-        """`copy`: the schemes of one copy, which is repeated. Raises `AllocationError`."""
+    def __init__(self, copy: Sequence[OperandDemands], registers: Partition) -> None:
+        """`copy`: the schemes of one copy, which is repeated. Raises `WordAllocationError`."""
         self._sets = registers
         choices = {choice for scheme in copy for choice in scheme.choices}
         self._candidates = {choice: self._fitting(choice) for choice in choices}
@@ -93,11 +93,11 @@ class Allocator:
     def families(self, bank: str, role: Role) -> Sequence[int]:
         return self._sets.get((bank, role), ())
 
-    def registers(self, scheme: Demands) -> list[int]:
+    def registers(self, scheme: OperandDemands) -> list[int]:
         """A register for each choice of the scheme, in order; of a list the first one."""
         return [self._choose(choice) for choice in scheme.choices]
 
-    def slot(self, scheme: Demands) -> int:
+    def slot(self, scheme: OperandDemands) -> int:
         """An offset for a memory operand, from the middle of the region."""
         if scheme.memory == "R":
             return READ_SLOT
@@ -107,7 +107,7 @@ class Allocator:
         self._last_slots[offset] = self._time
         return offset
 
-    def _choose(self, choice: Choice) -> int:
+    def _choose(self, choice: OperandChoice) -> int:
         last_uses = self._last_uses[choice.bank not in GENERAL_BANKS]
         firsts = self._candidates[choice]
         if choice.span == 1:
@@ -118,7 +118,7 @@ class Allocator:
         last_uses[chosen : chosen + choice.span] = [self._time] * choice.span
         return chosen
 
-    def _fitting(self, choice: Choice) -> tuple[int, ...]:
+    def _fitting(self, choice: OperandChoice) -> tuple[int, ...]:
         families = self.families(choice.bank, choice.role)
         firsts = tuple(
             first
@@ -126,11 +126,11 @@ class Allocator:
             if all(first + k in families and first + k < choice.below for k in range(choice.span))
         )
         if not firsts:
-            raise AllocationError("the registers do not suffice")
+            raise WordAllocationError("the registers do not suffice")
         return firsts
 
 
-def partition(bank: str, families: Sequence[int], copy: Iterable[Demands]) -> Partition:
+def partition(bank: str, families: Sequence[int], copy: Iterable[OperandDemands]) -> Partition:
     """The read-only, read-write and write-only registers of a bank."""
     by_scheme = [[choice for choice in scheme.choices if choice.bank == bank] for scheme in copy]
     read, written = (
@@ -154,7 +154,7 @@ def partition(bank: str, families: Sequence[int], copy: Iterable[Demands]) -> Pa
     }
 
 
-def partition_bases(bases: Mapping[str, Sequence[int]], copy: Sequence[Demands]) -> Partition:
+def partition_bases(bases: Mapping[str, Sequence[int]], copy: Sequence[OperandDemands]) -> Partition:
     """The base registers of addresses: some that nothing moves, where others are moved."""
     parts: dict[tuple[str, Role], Sequence[int]] = {}
     for bank, numbers in bases.items():

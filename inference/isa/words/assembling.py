@@ -20,11 +20,11 @@ from inference.isa.scheme import SELECTABLE, Operand, Scheme
 from inference.isa.words.allocation import (
     LOAD_BASE,
     STORE_BASE,
-    AllocationError,
-    Allocator,
-    Choice,
-    Demands,
+    OperandChoice,
+    OperandDemands,
     RegisterChooser,
+    WordAllocationError,
+    WordAllocator,
 )
 
 INSTRUCTIONS = 100  # in an unrolled loop body, about
@@ -40,7 +40,7 @@ class BodyLanguage(NamedTuple):
         schemes: {text: scheme}.
         forms: Of operands, by name.
         bank_of: The bank of an operand's registers.
-        allocator: Chooses registers for the schemes of one copy. Raises `AllocationError`.
+        allocator: Chooses registers for the schemes of one copy. Raises `WordAllocationError`.
         memory: Number of the register that points to the middle of the memory.
         frame: Of usual bodies, for a processor with these features; None where unknown.
         setting: Lines in front of all copies, which set what the schemes of a copy need. Raises
@@ -55,7 +55,7 @@ class BodyLanguage(NamedTuple):
     schemes: Callable[[], Mapping[str, Scheme]]
     forms: Callable[[], Mapping[str, OperandForm]]
     bank_of: Callable[[OperandForm], str]
-    allocator: Callable[[Sequence[Demands]], Allocator]
+    allocator: Callable[[Sequence[OperandDemands]], WordAllocator]
     memory: int
     frame: Callable[[Collection[str] | None], Frame]
     setting: Callable[[Sequence[Scheme]], tuple[str, ...]]
@@ -94,7 +94,7 @@ class Plan:
     """A scheme before operands are chosen."""
 
     scheme: Scheme
-    demands: Demands
+    demands: OperandDemands
     parts: tuple[_Part, ...]
 
 
@@ -108,7 +108,7 @@ class LoopText:
     breakers: Sequence[Kind] = ()
 
     def __init__(
-        self, assembler: Assembler, setting: tuple[str, ...], lines: tuple[str, ...], copies: int
+        self, assembler: WordAssembler, setting: tuple[str, ...], lines: tuple[str, ...], copies: int
     ) -> None:
         self._assembler = assembler
         self._setting = len(setting)
@@ -133,7 +133,6 @@ class LoopText:
 
     @property
     def _length(self) -> int:
-        """Lines of a copy."""
         return (len(self.lines) - self._setting) // self.copies
 
     @property
@@ -141,7 +140,7 @@ class LoopText:
         return self.lines
 
 
-class Assembler:
+class WordAssembler:
     """Instantiates experiments; all waiting bodies are encoded in one call when code is first needed."""
 
     def __init__(self, language: BodyLanguage) -> None:
@@ -170,7 +169,7 @@ class Assembler:
                 raise CannotMeasureError(text, f"llvm-mc does not know it: {refused[text]}")
         try:
             allocator = language.allocator([plan.demands for plan in plans])
-        except AllocationError as error:
+        except WordAllocationError as error:
             raise CannotMeasureError("; ".join(dict.fromkeys(order)), str(error)) from None
         setting = language.setting([plan.scheme for plan in plans])
         copies = max(2, -(-instructions // len(order)))
@@ -208,7 +207,7 @@ class MachineWordBodies:
         self._language = language
         self._features = features
         self._instructions = options.instructions
-        self._assembler = Assembler(language)
+        self._assembler = WordAssembler(language)
 
     @cached_property
     def frame(self) -> Frame:
@@ -251,11 +250,11 @@ class WordBodies:
     ) -> LoopText:
         """The usual body of an experiment; `breaking` has no effect. Raises `CannotMeasureError`."""
         del breaking
-        return _with_code(Assembler(self.language).unroll(terms, instructions), terms[0][0])
+        return _with_code(WordAssembler(self.language).unroll(terms, instructions), terms[0][0])
 
     def unroll_in_order(self, order: Sequence[str]) -> LoopText:
         """A body whose copies contain the schemes in this order. Raises `CannotMeasureError`."""
-        return _with_code(Assembler(self.language).unroll_in_order(order), order[0])
+        return _with_code(WordAssembler(self.language).unroll_in_order(order), order[0])
 
     def breakers_of(self, scheme: str) -> Sequence[Kind]:
         return ()
@@ -272,7 +271,7 @@ class WordBodies:
 
     def instances(self, texts: Iterable[str]) -> dict[str, bytes]:
         """{scheme text: machine code of one instance}, of those that can be measured."""
-        assembler = Assembler(self.language)
+        assembler = WordAssembler(self.language)
         bodies = {}
         for text in texts:
             try:
@@ -301,7 +300,7 @@ def plan_of(language: BodyLanguage, text: str) -> Plan:
     if reason := language.obstacle(text):
         raise CannotMeasureError(text, reason)
     scheme = language.schemes()[text]
-    choices: list[Choice] = []
+    choices: list[OperandChoice] = []
     parts = []
     memory: Literal["", "R", "W"] = ""
     near = False
@@ -321,16 +320,18 @@ def plan_of(language: BodyLanguage, text: str) -> Plan:
         elif form.bank:
             fields.append(("", len(choices)))
             bank = language.bank_of(form)
-            choices.append(Choice(bank, operand.access or "R", form.span, min(form.registers_below, 32)))
+            choices.append(
+                OperandChoice(bank, operand.access or "R", form.span, min(form.registers_below, 32))
+            )
         parts.append(_Part(form.assembly, tuple(fields)))
-    return Plan(scheme, Demands(tuple(choices), memory, near), tuple(parts))
+    return Plan(scheme, OperandDemands(tuple(choices), memory, near), tuple(parts))
 
 
-def _part_of_address(name: str, scheme: Scheme, memory: Operand) -> Choice:
+def _part_of_address(name: str, scheme: Scheme, memory: Operand) -> OperandChoice:
     if name != "base":
-        return Choice("general", "R")
+        return OperandChoice("general", "R")
     moves_base = any(operand.name == "base" for operand in scheme.operands if operand.implicit)
-    return Choice(LOAD_BASE if memory.access == "R" else STORE_BASE, "RW" if moves_base else "R")
+    return OperandChoice(LOAD_BASE if memory.access == "R" else STORE_BASE, "RW" if moves_base else "R")
 
 
 def line_of(language: BodyLanguage, plan: Plan, allocator: RegisterChooser) -> str:

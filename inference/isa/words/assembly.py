@@ -25,13 +25,17 @@ from inference.isa.code.block import BlockError
 from inference.isa.code.control_flow import CodeStep, Flow
 from inference.isa.code.markers import RegionMarkers, split_regions
 from inference.isa.code.pieces import AssemblyProgram, ProgramInstruction
-from inference.isa.code.source import LinePart, refuse_control_characters, source_lines
+from inference.isa.code.source import LinePart, SourceLine, refuse_control_characters, source_lines
 
 _BARE_LABEL = re.compile(r"([A-Za-z_.$][\w.$]*)\s+(\S.*)", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_.$][\w.$]*")
 _NUMBER = re.compile(r"-?(?:0x[0-9a-f]{1,16}|\d{1,20})", re.IGNORECASE)
 _LOCAL_LABEL = re.compile(r"(\d+)([bf])")
 _OFFSET = re.compile(r"(.*[^\s+-])\s*([+-])\s*(0x[0-9a-f]+|\d+)", re.IGNORECASE | re.DOTALL)
+
+
+LONG_FORM = "4 bytes"
+"""Beginning of a comment on an instruction that is not compressed although it could be."""
 
 
 class WordInstruction(Protocol):
@@ -119,6 +123,11 @@ class _TextReader(AssemblyReader[_Statement]):
         self._constants = state.constants
         self._distinct: set[str] = set()
         self._compression = [True]  # as `.option push` and `pop` keep it
+        self._is_long = False
+
+    def line(self, line: SourceLine) -> None:
+        self._is_long = line.comment.startswith(LONG_FORM)
+        super().line(line)
 
     def end(self) -> None:
         """Check for open regions, and jumps to data. Raises `BlockError`."""
@@ -210,7 +219,7 @@ class _TextReader(AssemblyReader[_Statement]):
         self._distinct.add(text)
         if len(self._distinct) > MAX_DISTINCT:
             raise BlockError(f"a text has at most {MAX_DISTINCT:,} different instructions: paste less of it")
-        for instruction in self._syntax.read(text, self._compression[-1]):
+        for instruction in self._syntax.read(text, self._compression[-1] and not self._is_long):
             self._append(number, part, instruction, b"")
 
     def _constant_text(self, match: re.Match[str]) -> str:

@@ -24,7 +24,7 @@ from inference.isa.words.accesses import (
     RegisterPart,
     word_accesses,
 )
-from inference.isa.words.assembling import Assembler
+from inference.isa.words.assembling import WordAssembler
 from inference.isa.words.blocks import WordBlockInstruction
 
 _CACHED_LINES = 1 << 14  # lines of loop bodies, which differ in few registers
@@ -54,7 +54,7 @@ class WordAccessReader:
     def __init__(
         self,
         decode: Callable[[int], DecodedInstruction],
-        assembler: Callable[[], Assembler],
+        assembler: Callable[[], WordAssembler],
         code_of_line: Callable[[str], bytes],
         fusion: FusionMaker,
         stack_pointer: int,

@@ -24,7 +24,7 @@ from inference.isa.words.link_ends import (
     INDEX,
     MEMORY,
     EndValues,
-    LinkEnd,
+    OperandEnd,
     bank_in_words,
     is_source,
     is_target,
@@ -91,15 +91,15 @@ class ChainSet(ABC):
         """{line: machine code, or the reason why it has none}. Raises `AssemblerError`."""
 
     @abstractmethod
-    def with_value(self, end: LinkEnd, number: int, value: int) -> Iterator[str]:
+    def with_value(self, end: OperandEnd, number: int, value: int) -> Iterator[str]:
         """Lines that write 64 bits to a register of an operand's bank."""
 
     @abstractmethod
-    def initialized(self, end: LinkEnd, number: int) -> Iterator[str]:
+    def initialized(self, end: OperandEnd, number: int) -> Iterator[str]:
         """Lines that overwrite an operand that is read and written: the flags have no number."""
 
     @abstractmethod
-    def restoring(self, end: LinkEnd, value: int) -> tuple[list[str], list[str], list[ChainLink]]:
+    def restoring(self, end: OperandEnd, value: int) -> tuple[list[str], list[str], list[ChainLink]]:
         """Lines for constants; lines that make this value in `{0}` of any in `{1}`; their links.
 
         Destination and source are in one bank. Raises `NoChainError`.
@@ -113,12 +113,12 @@ class ChainSet(ABC):
         """
 
     @abstractmethod
-    def to_scratch(self, end: LinkEnd, number: int) -> Steps: ...
+    def to_scratch(self, end: OperandEnd, number: int) -> Steps: ...
 
     @abstractmethod
-    def from_scratch(self, end: LinkEnd, number: int) -> Steps: ...
+    def from_scratch(self, end: OperandEnd, number: int) -> Steps: ...
 
-    def ends_of(self, scheme: Scheme) -> Iterator[LinkEnd]:
+    def ends_of(self, scheme: Scheme) -> Iterator[OperandEnd]:
         """All operands in order, those of memory in their parts, the flags last."""
         return link_ends(scheme, self.forms())
 
@@ -237,7 +237,7 @@ class Linker:
 
     # Registers, by (position of the operand, name of the part of an address or "").
 
-    def _form(self, end: LinkEnd) -> OperandForm:
+    def _form(self, end: OperandEnd) -> OperandForm:
         return self._set.forms()[end.operand.name]
 
     def registers(self, *, shared: bool) -> dict[str, int]:
@@ -339,7 +339,7 @@ class Linker:
         register = self._source if loads else self._target
         return self._move(register.bank, registers[register.name], register, stores=not loads)
 
-    def _move(self, bank: str, number: int, register: LinkEnd, *, stores: bool) -> Steps:
+    def _move(self, bank: str, number: int, register: OperandEnd, *, stores: bool) -> Steps:
         memory = next(end for end in self._ends if end.bank == MEMORY)
         parts = [end for end in self._ends if end.position is not None and not end.is_in_address]
         parts = [end for end in parts if end.bank not in {FLAGS, MEMORY}]

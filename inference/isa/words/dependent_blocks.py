@@ -6,7 +6,14 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from inference.isa.machine_bodies import CannotMeasureError
-from inference.isa.words.allocation import LOAD_BASE, STORE_BASE, AllocationError, Allocator, Demands, Role
+from inference.isa.words.allocation import (
+    LOAD_BASE,
+    STORE_BASE,
+    OperandDemands,
+    Role,
+    WordAllocationError,
+    WordAllocator,
+)
 from inference.isa.words.assembling import BodyLanguage, line_of, plan_of
 
 _POOL = 3, 6
@@ -16,12 +23,12 @@ _POOL = 3, 6
 class _SharedRegisters:
     """Random registers of few in each bank, for what is read and written alike; bases are the allocator's."""
 
-    def __init__(self, allocator: Allocator, dice: Random) -> None:
+    def __init__(self, allocator: WordAllocator, dice: Random) -> None:
         self._allocator = allocator
         self._dice = dice
         self._pools: dict[str, list[int]] = {}
 
-    def registers(self, scheme: Demands) -> list[int]:
+    def registers(self, scheme: OperandDemands) -> list[int]:
         """As of the allocator; the operands of an instruction have different registers."""
         chosen = self._allocator.registers(scheme)
         taken: set[tuple[str, int]] = set()
@@ -31,12 +38,12 @@ class _SharedRegisters:
             pool = self._pool(choice.bank)
             free = [number for number in pool if number < choice.below and (choice.bank, number) not in taken]
             if not free:
-                raise AllocationError("the registers do not suffice")
+                raise WordAllocationError("the registers do not suffice")
             chosen[place] = self._dice.choice(free)
             taken.add((choice.bank, chosen[place]))
         return chosen
 
-    def slot(self, scheme: Demands) -> int:
+    def slot(self, scheme: OperandDemands) -> int:
         return self._allocator.slot(scheme)
 
     def _pool(self, bank: str) -> list[int]:
@@ -64,6 +71,6 @@ class DependentBlocks:
             allocator = self._language.allocator([plan.demands for plan in plans])
             shared = _SharedRegisters(allocator, dice)
             lines = [line_of(self._language, plan, shared) for plan in plans]
-        except AllocationError as error:
+        except WordAllocationError as error:
             raise CannotMeasureError("; ".join(schemes), str(error)) from None
         return b"".join(map(self._encode, lines))

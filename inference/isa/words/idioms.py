@@ -18,7 +18,7 @@ from inference.isa.chains import (
     PairChains,
 )
 from inference.isa.words.chains import REPEATED, ChainSet, Linker
-from inference.isa.words.link_ends import LinkEnd, is_source, is_target
+from inference.isa.words.link_ends import OperandEnd, is_source, is_target
 
 
 class IdiomMaker:
@@ -51,7 +51,7 @@ class IdiomMaker:
         targets = [end for end in written if self._pool_of(end) in self._registers]
         return tuple(self._choices(text, ends, targets[0])) if len(targets) == 1 else ()
 
-    def _pool_of(self, end: LinkEnd) -> str:
+    def _pool_of(self, end: OperandEnd) -> str:
         form = self._set.forms().get(end.operand.name)
         return "" if form is None else self._set.pool_of(form)
 
@@ -59,7 +59,7 @@ class IdiomMaker:
         """Ordinary independent additions: an instruction that needs a port is not quicker."""
         return DependencyChain(self._code_of(self._additions), (), loop=True, instances=len(self._additions))
 
-    def _choices(self, text: str, ends: Sequence[LinkEnd], target: LinkEnd) -> Iterator[IdiomChains]:
+    def _choices(self, text: str, ends: Sequence[OperandEnd], target: OperandEnd) -> Iterator[IdiomChains]:
         sources = [end for end in ends if is_source(end) and end.position is not None]
         explicit = [end for end in sources if not end.is_in_address]
         alike = [end for end in explicit if end.operand.name == target.operand.name]
@@ -79,7 +79,7 @@ class IdiomMaker:
         self,
         link: ChainLink,
         idiom: ChainLink,
-        target: LinkEnd,
+        target: OperandEnd,
         joined: Sequence[str],
         regular: ChainLink | None,
     ) -> IdiomChains:

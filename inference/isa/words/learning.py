@@ -222,7 +222,8 @@ def learn_document(
         for text, encoding in learnt.encodings.items()
     }
     changes = [text for text in encodings if encodings[text] != known.get(text)]
-    content = with_encodings(document.read_bytes(), encodings)
+    kept = {text: known[text] for text in learnt.failures if text in known}  # a newer assembler may know them
+    content = with_encodings(document.read_bytes(), {**kept, **encodings})
     return LearntDocument(content, len(encodings), learnt.checked, tuple(changes), learnt.failures)
 
 

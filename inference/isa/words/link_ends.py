@@ -20,7 +20,7 @@ _BANKS = {
 
 
 @dataclass(frozen=True, slots=True)
-class LinkEnd:
+class OperandEnd:
     """An operand, or a part of one, as a source or a destination. `position`: of an explicit operand."""
 
     name: str
@@ -41,35 +41,35 @@ class EndValues:
     patterns: Mapping[str, int]
 
 
-def link_ends(scheme: Scheme, forms: Mapping[str, OperandForm]) -> Iterator[LinkEnd]:
+def link_ends(scheme: Scheme, forms: Mapping[str, OperandForm]) -> Iterator[OperandEnd]:
     """All operands in order, those of memory in their parts, the flags last."""
     for number, operand in enumerate(scheme.operands):
         if operand.implicit:
             if operand.name == BASE:
-                yield LinkEnd(BASE, "general", operand)
+                yield OperandEnd(BASE, "general", operand)
             continue
         form, name = forms[operand.name], str(number + 1)
         if operand.kind == "memory":
             fields = set(_FIELD.findall(form.assembly))
             if fields & {"base", "memory"}:
-                yield LinkEnd(f"{name} {ADDRESS}", "general", operand, number)
+                yield OperandEnd(f"{name} {ADDRESS}", "general", operand, number)
             if fields & {"index", "index32"}:
-                yield LinkEnd(f"{name} {INDEX}", "general", operand, number)
-            yield LinkEnd(f"{name} {DATA}", MEMORY, operand, number)
+                yield OperandEnd(f"{name} {INDEX}", "general", operand, number)
+            yield OperandEnd(f"{name} {DATA}", MEMORY, operand, number)
         elif form.bank:
-            yield LinkEnd(name, form.bank, operand, number)
+            yield OperandEnd(name, form.bank, operand, number)
     flags = [operand for operand in scheme.operands if operand.kind == "flags"]
-    yield from (LinkEnd(FLAGS, FLAGS, operand) for operand in flags[:1])
+    yield from (OperandEnd(FLAGS, FLAGS, operand) for operand in flags[:1])
 
 
-def is_source(end: LinkEnd) -> bool:
+def is_source(end: OperandEnd) -> bool:
     """Whether a latency can begin here; the base that a pre- or post-indexed access moves is the address."""
     return end.is_in_address or ("R" in end.operand.access and end.name != BASE)
 
 
-def is_target(end: LinkEnd) -> bool:
+def is_target(end: OperandEnd) -> bool:
     return not end.is_in_address and "W" in end.operand.access
 
 
-def bank_in_words(end: LinkEnd) -> str:
+def bank_in_words(end: OperandEnd) -> str:
     return "an address" if end.is_in_address else _BANKS.get(end.bank, end.bank)

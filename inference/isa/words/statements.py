@@ -35,6 +35,5 @@ class ReadInstruction:
         return self.form.encoding.flow
 
     def code(self, distance: int | None = None) -> bytes | None:
-        """The bytes of `word`."""
         word = self.word(distance)
         return None if word is None else word.to_bytes(self.form.encoding.bits // 8, "little")

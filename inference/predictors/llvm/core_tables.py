@@ -124,7 +124,11 @@ class _Tables:
             moves=moves,
             memory=MemoryTimes(usual=load, load=load),
             front_end=FrontEndLimits(
-                slots=float(width), straight_instructions=float(width), nops=float(width), taken=1.0
+                slots=float(width),
+                straight_instructions=float(width),
+                nops=float(width),
+                taken=1.0,
+                fused=frozenset(),  # LLVM's models fuse nothing, so a loop's jump takes a slot
             ),
             scheduler=CoreScheduler(
                 SchedulerPolicy(Binding.AT_ISSUE, queued=160, window=512), width, (1 << len(units)) - 1

@@ -20,6 +20,7 @@ from inference.core.core_model import (
 from inference.core.mapping import PortMapping
 from inference.core.simulation.program import Binding, SchedulerPolicy, SharedResultBus
 from inference.isa.blocks import LOOP, accesses_of, read_blocks
+from tests.core.core_model.small_core import CORE as SMALL
 
 ADD, IMUL = "add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:RW, GPR[64]:R"
 STORE, NOP = "mov MEM[64]:W, GPR[64]:R", "nop"
@@ -130,3 +131,11 @@ def test_slots_of_a_mapping_that_has_more_per_cycle_than_the_core_count_as_one()
     fits = replace(WITH, mapping=replace(slots, issue_width=7.9))
     assert bounds(adds, fits)[BoundKind.SLOTS] > 3.0
     assert BoundKind.SCHEDULER not in bounds(adds, fits)
+
+
+@pytest.mark.parametrize(("binding", "cycles"), [(Binding.AT_ISSUE, 6.0), (Binding.LEAST_LOADED, 5.0)])
+def test_older_uops_delay_a_chain_where_ports_are_chosen_at_issue(binding: Binding, cycles: float) -> None:
+    """Both loads are ready at once and share a port: the one that nothing waits for is older."""
+    model = replace(SMALL, scheduler=CoreScheduler(SchedulerPolicy(binding), 4, 0b1111))
+    found = predicted(".loop:\nmov rax, [rax]\nmov rbx, [rax+8]\njne .loop", model)
+    assert found.cycles == pytest.approx(cycles)

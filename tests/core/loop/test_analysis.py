@@ -153,7 +153,7 @@ def test_the_given_latency_of_a_load_counts_from_its_address() -> None:
     assert hit.usual == pytest.approx(4.0, abs=0.1)
 
 
-@pytest.mark.parametrize("cycles", [0.0, 255.0, 4000.0])
+@pytest.mark.parametrize("cycles", [0.0, 255.0, 1000.0])
 def test_any_latency_can_be_given(cycles: float) -> None:
     found = analysis(CHAIN, CORE, changes=Changes(latencies={0: cycles, 1: cycles, 77: 1.0}))
     assert found.simulated is not None

@@ -49,7 +49,7 @@ class SearchArrays:
         self._members = members
         containing = [table.containing(scheme) for scheme in range(table.n_schemes)]
         starts = np.zeros(table.n_schemes + 1, np.int64)
-        np.cumsum([len(which) for which in containing], out=starts[1:])
+        np.cumsum([len(experiments) for experiments in containing], out=starts[1:])
         self._mixes: RefitMixes = RefitMixes(
             offsets=table.offsets,
             scheme=table.scheme.astype(np.int64),
@@ -59,7 +59,10 @@ class SearchArrays:
             starts=starts,
             # Short ones first: they show most about a scheme, so that bad candidates are given up sooner.
             of_scheme=np.concatenate(
-                [which[np.argsort(table.lengths[which], kind="stable")] for which in containing]
+                [
+                    experiments[np.argsort(table.lengths[experiments], kind="stable")]
+                    for experiments in containing
+                ]
             ),
         )
         self.widest = max(_MIN_WIDTH, 1 + max(natural_width(time) for time in times.tolist()))

@@ -40,7 +40,7 @@ class LoopToExplain(LoopQuestion, Input):
     code: str = Field(
         min_length=1,
         max_length=TEXT_LIMIT,
-        description="Assembly of x86-64, AArch64 or RISC-V, a listing, or machine code in hexadecimal digits.",
+        description="Assembly of x86-64, AArch64 or RISC-V, a listing, or machine code in hexadecimal.",
         examples=[_CODE],
     )
     timeline: int = Field(

@@ -31,13 +31,13 @@ class LoopQuestion(BaseModel):
     isa: str = Field(
         DETECTED,
         max_length=200,
-        description="Name of the instruction set; empty: as the text shows, of digits that of the CPU.",
+        description="Name of the instruction set; empty: what the text shows; for digits, that of the CPU.",
         examples=[DEFAULT],
     )
     code: str = Field(
         "",
         max_length=TEXT_LIMIT,
-        description="Assembly of x86-64, AArch64 or RISC-V, a listing, or machine code in hexadecimal digits.",
+        description="Assembly of x86-64, AArch64 or RISC-V, a listing, or machine code in hexadecimal.",
         examples=["imul rax, rbx\nadd rcx, rax"],
     )
     cpu: str = Field("", max_length=200, description="Name of a core model; empty: the newest one.")
@@ -46,7 +46,7 @@ class LoopQuestion(BaseModel):
         "loop", description="How copies of a block without a jump follow each other."
     )
     registers: Literal["alike", "apart"] = Field(
-        "alike", description="Whether address registers that the block does not write hold the same address."
+        "alike", description="Whether address registers that the block never writes are assumed equal."
     )
     unknown: Literal["nearest", "unsupported"] = Field(
         "nearest",

@@ -21,6 +21,7 @@ _AROUND = {
     BoundKind.FRONT_END: ("the front end, ", ""),
     BoundKind.SLOTS: ("", " at the core's width"),
     BoundKind.INSTRUCTIONS: ("", " at the core's width"),
+    BoundKind.ORDER: ("in program order, ", ""),
 }
 _NAMES = {
     BoundKind.PORTS: ("ports", True),

@@ -5,6 +5,7 @@ encodings from llvm-mc.
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,16 @@ def _from_file(path: str) -> ISA:
 _MAX_LISTED = 20  # forms that are listed
 
 
+def _learners() -> dict[str, Callable[[], LearntDocument]]:
+    """What learns each document: `AArch64`, or `RISC-V V` of an extension."""
+    learners: dict[str, Callable[[], LearntDocument]] = {}
+    for target in targets():
+        if target.learn_document is not None:
+            learners[target.name] = target.learn_document
+        learners |= {f"{target.name} {name}": learn for name, learn in target.learn_extensions.items()}
+    return learners
+
+
 class LearnEncodingsCommand(BaseCommand):
     help = (
         "Learn the encodings of an instruction set from llvm-mc, and compare them with its document. "
@@ -62,7 +73,7 @@ class LearnEncodingsCommand(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        names = [target.name for target in targets() if target.learn_document is not None]
+        names = list(_learners())
         parser.add_argument(
             "isa",
             nargs="?",
@@ -73,11 +84,8 @@ class LearnEncodingsCommand(BaseCommand):
         parser.add_argument("--output", metavar="FILE", help="write the document with the learnt encodings")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        learner = next(target.learn_document for target in targets() if target.name == options["isa"])
-        if learner is None:
-            raise CommandError(f"encodings of {options['isa']} are not learnt")
         try:
-            learnt = learner()
+            learnt = _learners()[options["isa"]]()
         except AssemblerError as error:
             raise CommandError(str(error)) from None
         if options["output"]:

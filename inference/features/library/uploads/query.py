@@ -340,7 +340,7 @@ def _experiment_facts(parsed: Parsed) -> list[Json]:
 def _mapping_facts(upload: Preview) -> list[Json]:
     mapping = upload.parsed.mapping
     assert mapping is not None
-    limits = " and ".join(f"{rate:g} {what}" for what, rate in mapping.limits.items())
+    limits = " and ".join(f"{rate:g} {unit}" for unit, rate in mapping.limits.items())
     outcomes = [] if upload.explanation is None else upload.explanation.outcomes.most_common()
     return [
         _fact("Ports", ", ".join(mapping.ports), figure=True),

@@ -81,9 +81,9 @@ class Command(DataCommand):
         parser.add_argument("--isa", default=DEFAULT, choices=sorted(FOLDERS), help="of a sampled core")
         parser.add_argument("--in-order", action="store_true", help="a sampled core issues in program order")
         parser.add_argument("--write-truth", metavar="FILE", help="write the core model of --core, and end")
-        for name, (usual, what) in _NUMERIC_OPTIONS.items():
+        for name, (usual, help_text) in _NUMERIC_OPTIONS.items():
             option = f"--{name.replace('_', '-')}"
-            parser.add_argument(option, type=float, default=usual, help=what)
+            parser.add_argument(option, type=float, default=usual, help=help_text)
         parser.add_argument("--counters", choices=COUNTERS, default=NOTHING, help="what it counts")
         parser.add_argument("--seed", type=int, default=0, help="other noise")
 

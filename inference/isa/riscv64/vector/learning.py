@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
-from inference.isa import llvm_mc
 from inference.isa.document import InstructionSet, OperandForm
-from inference.isa.encodings import ZERO_REGISTER, LearntDocument, WordEncoding, with_encodings
+from inference.isa.encodings import ZERO_REGISTER, LearntDocument
 from inference.isa.riscv64.codecs import RISCV_CODECS
 from inference.isa.riscv64.vector import DOCUMENT, forms
 from inference.isa.scheme import Scheme
 from inference.isa.words.accesses import GENERAL
-from inference.isa.words.learning import Slot, Template, learn
+from inference.isa.words.learning import Slot, Template, assembled_words, learn_document
 
 _TRIPLE, _CPU, _FEATURES = "riscv64", "generic-rv64", "+m,+a,+f,+d,+v"
 _REGISTERS = 32
@@ -33,11 +31,7 @@ def learn_forms() -> LearntDocument:
     """The document with the encodings that llvm-mc uses. Raises `AssemblerError`."""
     instructions = forms()
     templates = {scheme.text: _template(scheme, instructions) for scheme in instructions.schemes}
-    learnt = learn(templates, _assemble, RISCV_CODECS)
-    changes = [text for text, code in learnt.encodings.items() if code != instructions.encodings.get(text)]
-    encodings: dict[str, WordEncoding] = dict(learnt.encodings)
-    content = with_encodings(DOCUMENT.read_bytes(), encodings)
-    return LearntDocument(content, len(encodings), learnt.checked, tuple(changes), learnt.failures)
+    return learn_document(DOCUMENT, templates, _assemble, RISCV_CODECS)
 
 
 def _template(scheme: Scheme, instructions: InstructionSet) -> Template:
@@ -81,9 +75,4 @@ def _registers(first: int, multiple: int) -> Iterator[int]:
 
 
 def _assemble(lines: Sequence[str]) -> list[int | None]:
-    """The word of each line, None for a refused one, in two calls of llvm-mc."""
-    refused = llvm_mc.assemble(lines, _TRIPLE, _CPU, _FEATURES).refused
-    accepted = [line for number, line in enumerate(lines) if number not in refused]
-    code = llvm_mc.assemble(accepted, _TRIPLE, _CPU, _FEATURES).code
-    words = iter(struct.unpack(f"<{len(accepted)}I", code))
-    return [None if number in refused else next(words) for number in range(len(lines))]
+    return assembled_words(lines, _TRIPLE, _CPU, _FEATURES)

@@ -1,7 +1,7 @@
 """The schemes of V: its forms in the modes in which they are described, `vadd.vv VR[e32,m1]:W, …`.
 
 A mode is a width of elements (SEW) and a number of registers in a group (LMUL), as `vsetvli` sets them. Each
-vector operand of a scheme says what it is in that mode: of `vwadd.vv` in `e32,m1`, sources are `VR[e32,m1]`
+vector operand of a scheme says what it is in that mode: of a widening addition, sources are `VR[e32,m1]`
 and the destination is `VR[e64,m2]`. A register of which one element matters is `VE[e32]`, a mask is `VM`.
 
 The default set has groups of one register, and elements of 32 bits where the width hardly matters. Groups of

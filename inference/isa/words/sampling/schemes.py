@@ -21,7 +21,7 @@ from inference.isa.operand_slots import (
 )
 from inference.isa.scheme import Scheme
 from inference.isa.words.accesses import GENERAL, DecodedInstruction, InMemory, OperandValue, RegisterPart
-from inference.isa.words.allocation import AllocationError, Allocator, Demands
+from inference.isa.words.allocation import OperandDemands, WordAllocationError, WordAllocator
 from inference.isa.words.sampling.slots import NumberedRegister, OperandLayout, WordSlots, slots
 from inference.isa.words.table import WordForm, WordTable
 
@@ -47,7 +47,7 @@ class WordLanguage(NamedTuple):
         layout: Registers and memory of blocks.
         table: Decodes and encodes words.
         decoded: The instructions of machine code; bytes that are none have no scheme.
-        allocator: Chooses operands without dependencies. Raises `AllocationError`.
+        allocator: Chooses operands without dependencies. Raises `WordAllocationError`.
         memory: Number of the register that points to the middle of the memory.
     """
 
@@ -56,7 +56,7 @@ class WordLanguage(NamedTuple):
     layout: OperandLayout
     table: Callable[[], WordTable]
     decoded: Callable[[bytes], Sequence[DecodedInstruction]]
-    allocator: Callable[[Sequence[Demands]], Allocator]
+    allocator: Callable[[Sequence[OperandDemands]], WordAllocator]
     memory: int
 
 
@@ -171,11 +171,11 @@ class WordSampling:
         demands = [member.slots.demands for member in schemes]
         try:
             allocator = self._language.allocator(demands)
-        except AllocationError as error:
+        except WordAllocationError as error:
             raise ChoiceError from error
         return [self._filling(member.slots, allocator) for member in schemes]
 
-    def _filling(self, slots: WordSlots, allocator: Allocator) -> Filling:
+    def _filling(self, slots: WordSlots, allocator: WordAllocator) -> Filling:
         registers = allocator.registers(slots.demands)
         if not slots.memories:
             return tuple(registers)

@@ -33,7 +33,7 @@ from inference.isa.words.accesses import (
     OperandValue,
     RegisterPart,
 )
-from inference.isa.words.allocation import LOAD_BASE, STORE_BASE, Choice, Demands
+from inference.isa.words.allocation import LOAD_BASE, STORE_BASE, OperandChoice, OperandDemands
 
 
 class OperandLayout(NamedTuple):
@@ -77,7 +77,7 @@ class NumberedRegister(RegisterSlot):
 
     place: int
     bank: str
-    choice: Choice
+    choice: OperandChoice
 
     @property
     def count(self) -> int:
@@ -90,7 +90,7 @@ class NumberedRegister(RegisterSlot):
         return units(operand.bank, operand.number, operand.span)
 
 
-_NO_DEMANDS = Demands(())
+_NO_DEMANDS = OperandDemands(())
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class WordSlots(Slots):
 
     registers: tuple[NumberedRegister, ...]
     memory_place: int | None = None
-    demands: Demands = _NO_DEMANDS
+    demands: OperandDemands = _NO_DEMANDS
 
     def contents(self, operands: Sequence[OperandValue]) -> tuple[Content, ...]:
         registers = [slot.content(operands[slot.place]) for slot in self.registers]
@@ -173,7 +173,7 @@ def _registers(scheme: Scheme, layout: OperandLayout) -> Iterator[NumberedRegist
             avoids_pointers=False,
             place=place,
             bank=form.bank,
-            choice=Choice(layout.bank_of(form), operand.access or "R", form.span, below),
+            choice=OperandChoice(layout.bank_of(form), operand.access or "R", form.span, below),
         )
 
 
@@ -207,12 +207,12 @@ def _flags(scheme: Scheme, names: Sequence[str]) -> tuple[int, int]:
 
 def _demands(
     scheme: Scheme, registers: Sequence[NumberedRegister], memory: Operand | None, fields: Sequence[str]
-) -> Demands:
+) -> OperandDemands:
     choices = tuple(slot.choice for slot in registers)
     if memory is None:
-        return Demands(choices)
+        return OperandDemands(choices)
     if "base" not in fields:
-        return Demands(choices, "R" if memory.access == "R" else "W", "near" in fields)
+        return OperandDemands(choices, "R" if memory.access == "R" else "W", "near" in fields)
     moves = any(operand.name == "base" for operand in scheme.operands if operand.implicit)
     bank = LOAD_BASE if memory.access == "R" else STORE_BASE
-    return Demands((*choices, Choice(bank, "RW" if moves else "R")))
+    return OperandDemands((*choices, OperandChoice(bank, "RW" if moves else "R")))

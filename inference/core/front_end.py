@@ -9,11 +9,16 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from inference.core.compared_codes import (
+    ComparedTimes,
+    FusionPair,
+    Reading,
+    branch_port_times,
+    fusion_pairs,
+    indexed_times,
+)
 from inference.core.simulation.program import IssueOrder
-from inference.isa.front_end import Aspect, FrontEndCode
-
-Reading = tuple[FrontEndCode, float]
-"""A code, and the cycles per copy of it."""
+from inference.isa.front_end import Aspect
 
 _NOPS = "NOPs"  # the filler without µops on any port
 
@@ -25,9 +30,6 @@ _FULL_RATE, _REDUCED_RATE = 0.97, 0.9
 
 _USUAL_LENGTHS = range(2, 7)
 """Bytes of most instructions."""
-
-_MIN_FUSED_SAVING = 0.75
-"""Share of a slot that a fused pair must save: NOPs counted in pairs make up to half of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +47,16 @@ class FrontEndNumber:
 
 
 @dataclass(frozen=True, slots=True)
-class FusionPair:
-    """Cycles of slot-bound code with two instructions side by side, and with a move between them."""
-
-    name: str
-    together: float
-    apart: float
-    is_fused: bool
-
-
-@dataclass(frozen=True, slots=True)
 class FrontEnd:
     """`numbers` in the order of the pages; the other fields are the series of the plots.
 
     `rates`: {filler: (instructions in a loop, instructions per cycle)}. `loop_lengths`, `straight_lengths`:
     (mean bytes of an instruction, instructions per cycle). `offsets`: (bytes behind the beginning of a cache
     line, cycles per iteration). `fusion`: comparisons and branches; `moves`: moves and operations on the
-    copy. `issue`: None where not measured, and where the codes do not say it clearly.
+    copy. `issue`: None where not measured, and where the codes do not say it clearly. `short_loops`:
+    (instructions without ports, cycles per iteration), by the quickest filler. `branch_ports`: of comparisons
+    beside additions, alone and fused with a branch; it holds where that needs none of their ports. `indexed`:
+    of an `AddressUse` without and with an index register; it holds where that takes another slot.
     """
 
     numbers: tuple[FrontEndNumber, ...]
@@ -72,6 +67,9 @@ class FrontEnd:
     fusion: tuple[FusionPair, ...]
     moves: tuple[FusionPair, ...] = ()
     issue: IssueOrder | None = None
+    short_loops: tuple[tuple[int, float], ...] = ()
+    branch_ports: tuple[ComparedTimes, ...] = ()
+    indexed: tuple[ComparedTimes, ...] = ()
 
     @property
     def full_rate_bytes(self) -> int | None:
@@ -112,7 +110,7 @@ def read_front_end(readings: Iterable[Reading]) -> FrontEnd:
         _zero_shift_cost(codes[Aspect.PRESERVED_FLAGS]),
         early_use,
     ]
-    fusion = _fusion(codes[Aspect.FUSION], slots.value)
+    fusion = fusion_pairs(codes[Aspect.FUSION], slots.value)
     numbers.append(
         FrontEndNumber(
             "fused",
@@ -120,7 +118,7 @@ def read_front_end(readings: Iterable[Reading]) -> FrontEnd:
             float(sum(pair.is_fused for pair in fusion)) if fusion else None,
         )
     )
-    moves = _fusion(codes[Aspect.MOVE], slots.value)
+    moves = fusion_pairs(codes[Aspect.MOVE], slots.value)
     numbers.append(
         FrontEndNumber(
             "moved",
@@ -129,6 +127,22 @@ def read_front_end(readings: Iterable[Reading]) -> FrontEnd:
             tuple(codes[Aspect.MOVE]),
         )
     )
+    branch_ports = branch_port_times(codes[Aspect.BRANCH_PORT])
+    indexed = indexed_times(codes[Aspect.INDEXED], slots.value)
+    numbers += [
+        _count(
+            "branch_ports",
+            "Comparisons that need no port where they are fused with a branch",
+            branch_ports,
+            codes[Aspect.BRANCH_PORT],
+        ),
+        _count(
+            "indexed",
+            "Kinds of memory operands that take another slot with an index register",
+            indexed,
+            codes[Aspect.INDEXED],
+        ),
+    ]
     return FrontEnd(
         tuple(numbers),
         _rates(codes[Aspect.SIZE]),
@@ -138,6 +152,9 @@ def read_front_end(readings: Iterable[Reading]) -> FrontEnd:
         fusion,
         moves,
         issue,
+        _short_loops(codes[Aspect.SHORT_LOOP]),
+        branch_ports,
+        indexed,
     )
 
 
@@ -273,18 +290,18 @@ def _encoding_costs(encodings: Sequence[Reading]) -> list[FrontEndNumber]:
     return numbers
 
 
-def _fusion(readings: Sequence[Reading], slots: float | None) -> tuple[FusionPair, ...]:
-    """The pairs that were measured both side by side (value 1) and apart (value 0)."""
-    if slots is None:
-        return ()
-    by_name: dict[str, dict[int, float]] = defaultdict(dict)
+def _count(
+    name: str, label: str, compared: Sequence[ComparedTimes], readings: Sequence[Reading]
+) -> FrontEndNumber:
+    value = float(sum(times.holds for times in compared)) if compared else None
+    return FrontEndNumber(name, f"{label}, of {len(compared)}", value, tuple(readings) if compared else ())
+
+
+def _short_loops(readings: Sequence[Reading]) -> tuple[tuple[int, float], ...]:
+    quickest: dict[int, float] = {}
     for code, cycles in readings:
-        by_name[code.name][code.value] = cycles
-    return tuple(
-        FusionPair(name, cycles_of[1], cycles_of[0], cycles_of[0] - cycles_of[1] >= _MIN_FUSED_SAVING / slots)
-        for name, cycles_of in by_name.items()
-        if cycles_of.keys() == {0, 1}
-    )
+        quickest[code.value] = min(quickest.get(code.value, cycles), cycles)
+    return tuple(sorted(quickest.items()))
 
 
 def _rates(sizes: Sequence[Reading]) -> dict[str, tuple[tuple[int, float], ...]]:

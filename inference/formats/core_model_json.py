@@ -81,12 +81,20 @@ class FrontEndPart(DocumentPart):
     fused: list[_Text] | None = None
     by_length: list[Annotated[list[_Rate], Field(min_length=2, max_length=2)]] = []
     kept_flags: _Rate | None = None
+    loops: list[_Rate] = []
+    free_branches: list[_Text] = []
+    indexed: list[_Text] = []
 
     def limits(self) -> FrontEndLimits:
         fused = None if self.fused is None else frozenset(self.fused)
         by_length = tuple(sorted((length, rate) for length, rate in self.by_length))
         return FrontEndLimits(
-            **self.model_dump(exclude={"fused", "by_length"}), fused=fused, by_length=by_length
+            **self.model_dump(exclude={"fused", "by_length", "loops", "free_branches", "indexed"}),
+            fused=fused,
+            by_length=by_length,
+            loops=tuple(self.loops),
+            free_branches=frozenset(self.free_branches),
+            indexed=frozenset(self.indexed),
         )
 
 
@@ -257,8 +265,17 @@ def _scheduler(model: CoreModel) -> Json:
 
 def _front_end(limits: FrontEndLimits) -> Json:
     fields = dict(vars(limits))
-    if limits.kept_flags is None:  # files of such models do not change
-        del fields["kept_flags"]
+    later: Json = {
+        "kept_flags": limits.kept_flags,
+        "loops": list(limits.loops),
+        "free_branches": sorted(limits.free_branches),
+        "indexed": sorted(limits.indexed),
+    }
+    for name, value in later.items():
+        if value not in (None, []):
+            fields[name] = value
+        else:  # files of models without it do not change
+            del fields[name]
     fused = None if limits.fused is None else sorted(limits.fused)
     return {**fields, "fused": fused, "by_length": [list(point) for point in limits.by_length]}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated
 
@@ -107,7 +107,8 @@ class SchedulerRecord(DocumentPart):
     and without it, on the experiments for judging. `source`: what measured the experiments. `tried`: number
     of simulated policies; `finished`: whether the search ended before its time limit. `blocks`: code with
     dependences, for choosing and judging; `code`: scores of the best policy on those for judging. `unjudged`:
-    why there is no such code, "" where there is, and in older records.
+    why there is no such code, "" where there is, and in older records. `slots`: {scheme: dispatch slots} of
+    those that take several; null where they were not counted.
     """
 
     scheduler: SchedulerPart | None = None
@@ -122,6 +123,7 @@ class SchedulerRecord(DocumentPart):
     blocks: list[DependentBlockPart] = []
     code: CodeScoresPart | None = None
     unjudged: _SchedulerText = ""
+    slots: dict[_Text, Annotated[int, Field(ge=2, le=64)]] | None = None
 
 
 def scheduler_json(scheduler: CoreScheduler, ports: Sequence[str]) -> Json:
@@ -148,7 +150,11 @@ MAX_ALTERNATIVES = 12
 
 
 def scheduler_record(
-    finding: CoreSchedulerFinding, ports: Sequence[str], source: str, unjudged: str = ""
+    finding: CoreSchedulerFinding,
+    ports: Sequence[str],
+    source: str,
+    unjudged: str = "",
+    slots: Mapping[str, int] | None = None,
 ) -> Json:
     """The result of an inference as JSON; `SchedulerRecord` reads it.
 
@@ -179,6 +185,7 @@ def scheduler_record(
         "blocks": [{"block": explained.block.hex, **_times_json(explained)} for explained in finding.blocks],
         "code": None if code is None else {key: _rounded(value) for key, value in asdict(code).items()},
         "unjudged": unjudged,
+        "slots": None if slots is None else dict(slots),
     }
 
 

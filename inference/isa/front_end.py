@@ -71,10 +71,32 @@ class Aspect(StrEnum):
     """A comparison and a branch in slot-bound code: 1 adjacent, 0 with an instruction in between."""
     MOVE = "move and operation"
     """A register move and an operation that updates the copy, likewise."""
+    SHORT_LOOP = "short loop"
+    """Short loops of instructions without ports: their number."""
+    BRANCH_PORT = "port of a branch"
+    """Additions, 1 with a comparison, 2 with a branch behind that; 0 without either."""
+    INDEXED = "indexed address"
+    """An instruction with memory in slot-bound code, named by `AddressUse`: 1 with an index register."""
     PRESERVED_FLAGS = "kept flags"
     """Shifts by 0, which leave the flags unchanged, and readers of the flags: number of shifts."""
     ORDER = "order"
     """Results and their uses: 1 each use right behind its result, 0 all uses behind all results."""
+
+
+SHORT_LOOPS = range(1, 33)
+"""Instructions of the loops of `Aspect.SHORT_LOOP`."""
+
+
+class AddressUse(StrEnum):
+    """What an instruction does with memory, of a vector register where that is said."""
+
+    LOAD = "load"
+    STORE = "store"
+    OPERATION = "load and operation"
+    UPDATE = "load, operation and store"
+    VECTOR_LOAD = "vector load"
+    VECTOR_STORE = "vector store"
+    VECTOR_OPERATION = "vector load and operation"
 
 
 @dataclass(frozen=True, slots=True)

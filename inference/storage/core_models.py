@@ -16,6 +16,8 @@ from inference.core.core_model import CoreModel, CoreOverview, FrontEndLimits, M
 from inference.core.core_model.memory_reading import memory_times
 from inference.core.core_model.model import LoopCode
 from inference.core.core_model.overview import unit_port_names
+from inference.core.core_model.prediction import LOOP_END, closing_slots
+from inference.core.core_model.simulated_program import dispatch_width
 from inference.core.front_end import FrontEnd, read_front_end
 from inference.core.latency import IdiomKind
 from inference.core.protocols import Json
@@ -109,11 +111,21 @@ def _with_scheduler(model: CoreModel, row: StoredCoreModel) -> CoreModel:
     if row.scheduler is None or model.mapping is None:
         return model
     record = SchedulerRecord.model_validate(row.scheduler)
-    if record.scheduler is None:
+    model = with_slots(model, record.slots)
+    if record.scheduler is None or model.mapping is None:
         return model
     scheduler = record.scheduler.scheduler(model.mapping.ports)
     sources = {**model.sources, "scheduler": record.source} if record.source else model.sources
     return replace(model, scheduler=scheduler, sources=sources)
+
+
+def with_slots(model: CoreModel, slots: Mapping[str, int] | None) -> CoreModel:
+    """The model with measured slots of schemes; unchanged where they were not measured."""
+    width = dispatch_width(model)
+    if model.mapping is None or slots is None or width is None:
+        return model
+    described = {text: number for text, number in slots.items() if text in model.mapping.usage}
+    return replace(model, mapping=replace(model.mapping, issue_width=float(width), slots=described))
 
 
 def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = None) -> CoreModel:
@@ -195,7 +207,22 @@ def front_end_limits(front_end: FrontEnd) -> FrontEndLimits:
         fused=_fused(front_end) if front_end.fusion else None,
         by_length=front_end.straight_lengths,
         kept_flags=front_end.number("kept_flags").value,
+        loops=_cycles_by_slots(front_end),
+        free_branches=frozenset(times.name for times in front_end.branch_ports if times.holds),
+        indexed=frozenset(times.name for times in front_end.indexed if times.holds),
     )
+
+
+def _cycles_by_slots(front_end: FrontEnd) -> tuple[float, ...]:
+    """See `FrontEndLimits.loops`; the measured loops are closed by a decrement and a branch."""
+    if not front_end.short_loops or not front_end.fusion:
+        return ()
+    closing = closing_slots((LOOP_END,), _fused(front_end))
+    measured = {size + closing: cycles for size, cycles in front_end.short_loops}
+    cycles = [min(measured.values())]
+    for slots in range(2, max(measured) + 1):
+        cycles.append(max(cycles[-1], measured.get(slots, 0.0)))
+    return tuple(cycles)
 
 
 def _fused(front_end: FrontEnd) -> frozenset[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from math import ceil
 
 from inference.core.core_model.dependences import DependenceBound, dependence_bounds
 from inference.core.core_model.memory_bounds import memory_bounds, store_bound
@@ -18,6 +19,8 @@ from inference.core.core_model.prediction import (
     CodeShape,
     CoreBound,
     CorePrediction,
+    closing_slots,
+    further_slots,
     fused_jumps,
     fused_moves,
     is_portless,
@@ -121,20 +124,25 @@ def _supply_bound(
     instructions = len(block)
     counted = _counted(instructions, "instruction")
     shared_slots = paired_nops(block, model) + fused_moves(shape, limits)
+    further = further_slots(block, model)
     width = None if model.mapping is None else model.mapping.r_max
     # Whatever runs at the core's width has passed the front end at that rate.
     slots_per_cycle = limits.dispatched
     if slots_per_cycle is not None and width is not None:
         slots_per_cycle = max(slots_per_cycle, width)
     if shape.loop and (limits.loop_capacity is None or instructions <= limits.loop_capacity):
-        slots = instructions + 1 - fused_jumps(shape, limits.fused or ()) - shared_slots
+        slots = instructions + further + 1 - fused_jumps(shape, limits.fused or ()) - shared_slots
+        in_loop = limits.loops[ceil(slots) - 1] if 0 < slots <= len(limits.loops) else 0.0
         reasons = [
             (slots, slots_per_cycle, _counted(slots, "slot")),
+            (in_loop, 1, f"a loop of {_counted(slots, 'slot')}"),
             (1, limits.taken, "one taken branch"),
             _portless(block, shape, model, limits),
         ]
     elif shape.copied:
-        slots = instructions - shared_slots + _closing_slots(shape.pairs, limits.fused) / shape.copies
+        slots = (
+            instructions + further - shared_slots + closing_slots(shape.pairs, limits.fused) / shape.copies
+        )
         reasons = [(slots, slots_per_cycle, _counted(slots, "slot")), _portless(block, shape, model, limits)]
     elif (cycles := limits.decoding(instructions, shape.size)) is not None:
         if width and instructions > _FULL_RATE * width * cycles:  # as quick as the core is wide
@@ -177,15 +185,6 @@ def _portless(
 
 def _loop_size(block: Sequence[InstructionAccesses], shape: CodeShape) -> LoopSize:
     return LoopSize(shape.copies * len(block), shape.copies * shape.size, shape.copies)
-
-
-def _closing_slots(pairs: Sequence[str], fused: Collection[str] | None) -> int:
-    """Slots of the decrement and the jump that close a loop of copies; 0 where no pair stands for these.
-
-    One where it is not known which pairs the core fuses.
-    """
-    are_separate = fused is not None and not any(pair in fused for pair in pairs)
-    return 1 + are_separate if pairs else 0
 
 
 def _cycles_by_size(code: LoopCode, body: LoopSize) -> tuple[float, str] | None:
@@ -257,7 +256,7 @@ def _mapping_bounds(
     ]
     jumps = own_jumps(shape, model) - paired_nops(block, model) - fused_moves(shape, model.front_end)
     if mapping.issue_width is not None:
-        slots = sum(mapping.slots_of(instruction.scheme or "") for instruction in counted) + jumps
+        slots = len(counted) + further_slots(counted, model) + jumps
         bounds.append(CoreBound(BoundKind.SLOTS, slots / mapping.issue_width, _counted(slots, "issue slot")))
     if mapping.r_max is not None:
         count = len(counted) + jumps

@@ -43,6 +43,7 @@ _STORE_TOLERANCE = 0.1
 """Number of stores by which a measured rate may be off."""
 _USUAL_BITS = 64
 """Width of stores that represents widths that were not measured."""
+_VECTOR_BITS = 128
 _MEASURED_LINES = 2
 """Number of alternating lines that other measurements cover."""
 _MIN_SLOWER_RATIO = 1.15
@@ -152,11 +153,14 @@ def store_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> Cor
     those of several iterations. Room left in one line costs nothing, since the next line has more stores.
     """
     same_line, other_line = times.to_one_line, times.to_another_line
-    places = [place for instruction in block for place in _places(instruction)]
+    stored = [(place, instruction.vector) for instruction in block for place in _places(instruction)]
+    places = [place for place, _ in stored]
     if not places or not same_line or not other_line:
         return None
     addresses = [_store_address(place) for place in places]
-    curves = [times.stores.get(place.bits) or times.stores.get(_USUAL_BITS) for place in places]
+    # Those of short values are measured from general-purpose registers.
+    bits = [max(place.bits, _VECTOR_BITS) if vector else place.bits for place, vector in stored]
+    curves = [times.stores.get(number) or times.stores.get(_USUAL_BITS) for number in bits]
     in_runs, runs = _cycles_of_runs(addresses, times, same_line, other_line)
     by_width = sum(same_line if curve is None else curve.alone for curve in curves)
     lines, far = _far_stores(addresses, curves, other_line)

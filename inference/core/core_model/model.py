@@ -34,7 +34,10 @@ class FrontEndLimits:
     by length.
     `fused`: pairs of an instruction and a conditional jump, or of a register move and an operation on the
     copy, that are one µop (`cmp reg, imm + je`, `mov reg, reg + add reg, reg`). `kept_flags`: cycles of a
-    shift by 0 whose flags are read, for which some cores wait before they continue.
+    shift by 0 whose flags are read, for which some cores wait before they continue. `loops`: cycles per
+    iteration of loops of one slot, two, and so on. `free_branches`: comparisons that need no port where they
+    are fused with a branch, by the names in `fused`. `indexed`: uses of memory that take another slot with an
+    index register, as `AddressUse`.
     """
 
     slots: float | None = None
@@ -46,6 +49,9 @@ class FrontEndLimits:
     fused: frozenset[str] | None = None
     by_length: tuple[tuple[float, float], ...] = ()
     kept_flags: float | None = None
+    loops: tuple[float, ...] = ()
+    free_branches: frozenset[str] = frozenset()
+    indexed: frozenset[str] = frozenset()
 
     @property
     def pairs_nops(self) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from inference.core.core_model.memory_bounds import shared_stores
-from inference.core.core_model.model import CoreModel
+from inference.core.core_model.memory_bounds import ports_of_loads, shared_stores
+from inference.core.core_model.model import CoreModel, FrontEndLimits
 from inference.core.core_model.prediction import (
     SLOT,
     CodeShape,
@@ -48,14 +48,22 @@ def port_work(
     works: list[Work | None] = [work_of_instruction(instruction, model, mapping) for instruction in block]
     if stores is not None:
         works = shared_stores(works, block, mapping, stores.cycles)
+    limits = model.front_end or FrontEndLimits()
     if shape.loop and shape.pairs:
-        fused = None if model.front_end is None else model.front_end.fused
         compared = block[-1].scheme or "" if block else ""
-        branch = branch_of(shape.pairs[-1], shape.jumps, compared, mapping.usage, fused)
+        branch = branch_of(
+            shape.pairs[-1], shape.jumps, compared, mapping.usage, limits.fused, limits.free_branches
+        )
         if branch.replaced:
-            works[-1] = {}
+            works[-1] = _loading(works[-1], mapping)
         works.append(None if branch.scheme == SLOT else dict(mapping.usage.get(branch.scheme, ())))
     return works
+
+
+def _loading(work: Work | None, mapping: PortMapping) -> Work:
+    """What remains of a comparison whose jump counts for it: its load."""
+    loads = ports_of_loads(mapping) or 0
+    return {mask: uops for mask, uops in (work or {}).items() if not mask & ~loads}
 
 
 def total_work(works: Iterable[Work | None]) -> dict[int, float]:

@@ -10,16 +10,17 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from inference.core.core_model.dependences import ChainStep
+from inference.core.core_model.dependences import IN_ADDRESS, ChainStep
 from inference.core.core_model.model import CoreModel, FrontEndLimits
 from inference.isa.blocks import LOOP, Block, moves_of, pairs_of, stores_of
 from inference.isa.code.block import default_copies
 from inference.isa.dependences import InstructionAccesses
+from inference.isa.front_end import AddressUse
 
 LIMITING_SHARE = 0.9
 """Share of the largest other bound from which on the scheduler's ports limit a block."""
 
-_LOOP_END = "dec reg + je"
+LOOP_END = "dec reg + je"
 """The pair that closes a loop of copies, as in `FrontEndLimits.fused`: `jne` fuses as `je` does."""
 
 
@@ -143,12 +144,21 @@ def shape_of(block: Block, *, in_loop: bool = False) -> CodeShape:
     return CodeShape(
         len(block.code),
         loop,
-        pairs_of(block) if loop else (_LOOP_END,) if in_loop else (),
+        pairs_of(block) if loop else (LOOP_END,) if in_loop else (),
         copied=in_loop and not loop,
         copies=copies,
         moves=moves_of(block),
         jumps=jump_schemes(block),
     )
+
+
+def closing_slots(pairs: Sequence[str], fused: Collection[str] | None) -> int:
+    """Slots of the decrement and the jump that close a loop of copies; 0 where no pair stands for these.
+
+    One where it is not known which pairs the core fuses.
+    """
+    are_separate = fused is not None and not any(pair in fused for pair in pairs)
+    return 1 + are_separate if pairs else 0
 
 
 def own_jumps(shape: CodeShape, model: CoreModel) -> int:
@@ -196,6 +206,42 @@ def paired_nops(block: Sequence[InstructionAccesses], model: CoreModel) -> float
             pairs += min(nops_of_run, run // 2)
             run = nops_of_run = 0
     return pairs
+
+
+def further_slots(block: Sequence[InstructionAccesses], model: CoreModel) -> int:
+    """Slots that instructions take beyond one each: by the mapping, and for index registers."""
+    mapping = model.mapping
+    counted = mapping is not None and mapping.issue_width is not None
+    return sum(
+        (mapping.slots_of(instruction.scheme or "") - 1 if mapping is not None and counted else 0)
+        + takes_index_slot(instruction, model)
+        for instruction in block
+    )
+
+
+def takes_index_slot(instruction: InstructionAccesses, model: CoreModel) -> bool:
+    """Whether an index register of the instruction's address takes another slot."""
+    if model.front_end is None or not model.front_end.indexed:
+        return False
+    places = (access.memory for access in (*instruction.reads, *instruction.writes))
+    is_indexed = any(place is not None and place.is_indexed for place in places)
+    return is_indexed and _address_use(instruction) in model.front_end.indexed
+
+
+def _address_use(instruction: InstructionAccesses) -> AddressUse:
+    if any(access.memory is not None for access in instruction.writes):
+        if instruction.loads:
+            return AddressUse.UPDATE
+        return AddressUse.VECTOR_STORE if instruction.vector else AddressUse.STORE
+    others = [
+        access
+        for access in instruction.reads
+        if access.memory is None and not access.operand.endswith(IN_ADDRESS)
+    ]
+    computes = bool(others) or any(access.location.startswith("flag ") for access in instruction.writes)
+    if instruction.vector:
+        return AddressUse.VECTOR_OPERATION if computes else AddressUse.VECTOR_LOAD
+    return AddressUse.OPERATION if computes else AddressUse.LOAD
 
 
 def is_nop(instruction: InstructionAccesses) -> bool:
@@ -257,7 +303,12 @@ def loop_branch(block: Block, described: Collection[str], fused: Collection[str]
 
 
 def branch_of(
-    pair: str, jumps: Sequence[str], compared: str, described: Collection[str], fused: Collection[str] | None
+    pair: str,
+    jumps: Sequence[str],
+    compared: str,
+    described: Collection[str],
+    fused: Collection[str] | None,
+    free: Collection[str] = (),
 ) -> LoopBranch:
     """As `loop_branch`.
 
@@ -267,8 +318,11 @@ def branch_of(
         compared: The scheme of that instruction.
         described: The schemes of the mapping.
         fused: The pairs that the core fuses.
+        free: The comparisons that then need no port, as `FrontEndLimits.free_branches`.
     """
     is_fused = bool(pair) and pair in (fused or ())
+    if is_fused and pair.partition(" + ")[0] in free:
+        return LoopBranch("", compared)
     jump = next((scheme for scheme in jumps if scheme in described), "")
     if not jump:
         return LoopBranch("" if is_fused else SLOT)

@@ -17,6 +17,7 @@ from inference.core.core_model.dependences import IN_ADDRESS, UNKNOWN_LATENCY, W
 from inference.core.core_model.memory_bounds import ports_of_loads
 from inference.core.core_model.model import CoreModel
 from inference.core.core_model.port_work import Work, work_of_instruction
+from inference.core.core_model.prediction import takes_index_slot
 from inference.core.mapping import PortMapping
 from inference.core.simulation.program import (
     MAX_LATENCY,
@@ -114,7 +115,7 @@ def program_of(
             for row in described
         ]
     for place, row in enumerate(described):
-        slots = _slots(block[place].scheme or "", mapping, width)
+        slots = _slots(block[place].scheme or "", mapping, width) + takes_index_slot(block[place], model)
         first = len(uops)
         loads = [mask for mask in row if not mask & ~load_ports] if waits.loads_first(place) else []
         computing = [mask for mask in row if mask not in loads]

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from inference.isa.front_end import Aspect, FetchedInstruction, FrontEndCode, TimedCode, order_codes
+from inference.isa.front_end import (
+    SHORT_LOOPS,
+    Aspect,
+    FetchedInstruction,
+    FrontEndCode,
+    TimedCode,
+    order_codes,
+)
 from inference.isa.words.accesses import DecodedInstruction, RegisterPart
 
 _SIZES = (64, 128, 256, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144)
@@ -71,6 +78,7 @@ class WordFrontEnd:
         """All codes; `offsets`: also loops that do not begin at a cache line."""
         return (
             *self._size_codes(),
+            *self._short_loop_codes(),
             *self._straight_codes(),
             *self._mix_codes(),
             *self._jump_codes(),
@@ -96,6 +104,12 @@ class WordFrontEnd:
             for size in _SIZES:
                 codes = [filler[k % len(filler)] for k in range(size)]
                 yield FrontEndCode(Aspect.SIZE, name, size, _timed(codes, copies=1, loop=True))
+
+    def _short_loop_codes(self) -> Iterator[FrontEndCode]:
+        for name, filler in {**self.fillers, "NOPs": [self._nop]}.items():
+            for size in SHORT_LOOPS:
+                codes = [filler[k % len(filler)] for k in range(size)]
+                yield FrontEndCode(Aspect.SHORT_LOOP, name, size, _timed(codes, copies=1, loop=True))
 
     def _straight_codes(self) -> Iterator[FrontEndCode]:
         for length, nop in self.nops.items():

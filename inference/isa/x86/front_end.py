@@ -9,10 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 from iced_x86 import Decoder, OpKind
 
-from inference.isa.front_end import Aspect, FetchedInstruction, FrontEndCode, TimedCode, order_codes
+from inference.isa.front_end import (
+    SHORT_LOOPS,
+    AddressUse,
+    Aspect,
+    FetchedInstruction,
+    FrontEndCode,
+    TimedCode,
+    order_codes,
+)
 from inference.isa.start_values import START
 from inference.isa.tables import table_of_module
 from inference.isa.x86.control_flow import step_of
@@ -55,6 +64,9 @@ def front_end_codes(*, offsets: bool) -> tuple[FrontEndCode, ...]:
         *_encoding_codes(),
         *_fusion_codes(),
         *_move_codes(),
+        *_short_loop_codes(),
+        *_branch_port_codes(),
+        *_indexed_codes(),
         FrontEndCode(Aspect.PRESERVED_FLAGS, "", _SHIFTS, _FLAG_READERS),
         *_order_codes(),
     )
@@ -186,7 +198,6 @@ def _fusion_codes() -> Iterator[FrontEndCode]:
     Registers are chosen such that no branch is taken: all flags stay clear.
     """
     for name, compared in _TABLES["compared"].items():
-        rax = compared.get("rax", 0) + (START if compared.get("is_address") else 0)
         for condition, opcode in _CONDITIONS.items():
             if condition == compared.get("holds"):
                 continue
@@ -196,9 +207,14 @@ def _fusion_codes() -> Iterator[FrontEndCode]:
                     code + _NOP * _FUSION_NOPS,
                     3 + _FUSION_NOPS,
                     loop=True,
-                    registers=(("rax", rax), ("rbx", compared.get("rbx", 0))),
+                    registers=_compared_registers(compared),
                 )
                 yield FrontEndCode(Aspect.FUSION, f"{name} + j{condition}", adjacent, timed)
+
+
+def _compared_registers(compared: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+    rax = compared.get("rax", 0) + (START if compared.get("is_address") else 0)
+    return ("rax", rax), ("rbx", compared.get("rbx", 0))
 
 
 _COPY = bytes.fromhex("4989c0")  # mov r8, rax
@@ -212,6 +228,51 @@ def _move_codes() -> Iterator[FrontEndCode]:
         for adjacent, code in ((1, _COPY + update + _OTHER_COPY), (0, _COPY + _OTHER_COPY + update)):
             timed = TimedCode(code + _NOP * _FUSION_NOPS, 3 + _FUSION_NOPS, loop=True)
             yield FrontEndCode(Aspect.MOVE, f"mov reg, reg + {name}", adjacent, timed)
+
+
+def _short_loop_codes() -> Iterator[FrontEndCode]:
+    for name, filler in _PORTLESS.items():
+        for size in SHORT_LOOPS:
+            body = b"".join(filler[k % len(filler)] for k in range(size))
+            yield FrontEndCode(Aspect.SHORT_LOOP, name, size, TimedCode(body, size, loop=True, copies=1))
+
+
+_ADDED = (1, 2, 5, 7, 8, 9, 10, 11)  # numbers of registers that no comparison uses
+_ADDITIONS = b"".join(bytes([0x48 | number >> 3, 0x83, 0xC0 | number & 7, 1]) for number in _ADDED)
+"""add rcx, 1; …: more than a core has slots, so that its ports limit them."""
+
+
+def _branch_port_codes() -> Iterator[FrontEndCode]:
+    count = len(_ADDED)
+    yield FrontEndCode(Aspect.BRANCH_PORT, "", 0, TimedCode(_ADDITIONS, count, loop=True))
+    for name, compared in _TABLES["compared"].items():
+        first, registers = bytes.fromhex(compared["code"]), _compared_registers(compared)
+        for value, code in ((1, first), (2, first + bytes([_CONDITIONS["e"], 0]))):
+            timed = TimedCode(_ADDITIONS + code, count + value, loop=True, registers=registers)
+            yield FrontEndCode(Aspect.BRANCH_PORT, name, value, timed)
+
+
+_INDEXED_MOVES = 3 * len(_MOVES)
+_ADDRESSED: Mapping[AddressUse, tuple[str, str]] = {
+    # with [rsi], and with [rsi + rdi]; what is stored is what was there
+    AddressUse.LOAD: ("4c8b26", "4c8b243e"),  # mov r12, …
+    AddressUse.STORE: ("488936", "4889343e"),  # mov …, rsi
+    AddressUse.OPERATION: ("4c0326", "4c03243e"),  # add r12, …
+    AddressUse.UPDATE: ("480936", "4809343e"),  # or …, rsi
+    AddressUse.VECTOR_LOAD: ("f30f7e06", "f30f7e043e"),  # movq xmm0, …
+    AddressUse.VECTOR_STORE: ("66480f6ec60f1306", "66480f6ec60f13043e"),  # movq xmm0, rsi; movlps …, xmm0
+    AddressUse.VECTOR_OPERATION: ("660f1606", "660f16043e"),  # movhpd xmm0, …
+}
+
+
+def _indexed_codes() -> Iterator[FrontEndCode]:
+    """The index is 0."""
+    for use, addressed in _ADDRESSED.items():
+        for is_indexed, digits in enumerate(addressed):
+            code = bytes.fromhex("".join(_MOVES) * 3 + digits)
+            count = _INDEXED_MOVES + 1 + (use is AddressUse.VECTOR_STORE)
+            timed = TimedCode(code, count, loop=True, registers=(("rdi", 0),))
+            yield FrontEndCode(Aspect.INDEXED, use, is_indexed, timed)
 
 
 _RESULTS = (0, 1, 2, 3)  # numbers of registers

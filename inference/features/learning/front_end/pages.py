@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from inference.core.front_end import FusionPair
+from inference.core.compared_codes import FusionPair
 from inference.features.learning.front_end.query import COLUMNS, evidence, front_end_of, front_ends
 from inference.features.machines.machines.query import machines
 from inference.figures.front_ends import length_figure_of_front_end, offset_figure, rate_figure

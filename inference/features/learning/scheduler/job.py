@@ -24,10 +24,17 @@ from inference.core.core_model.scheduler_inference import (
     MeasuredBody,
     infer_core_scheduler,
 )
+from inference.core.core_model.simulated_program import dispatch_width
+from inference.core.core_model.slot_counting import (
+    counted_slots,
+    filler_experiments,
+    quickest_filler,
+    slot_experiments,
+)
 from inference.core.events import Event, Log, PhaseStarted, Progress, ResultStored
 from inference.core.experiment import Experiment, Measured
 from inference.core.pacing import PacedReporter
-from inference.core.protocols import Json
+from inference.core.protocols import Json, Measurer
 from inference.features.learning.scheduler.query import summary
 from inference.formats.scheduler_json import scheduler_record
 from inference.isa.blocks import access_reader
@@ -47,12 +54,17 @@ from inference.runs.measurements import RunMeasurements
 from inference.runs.plans import LIMIT_SECONDS
 from inference.runs.request import DEFAULT_SEED, RunRequest, Seed, needed_row, read_row
 from inference.runs.stages import ProgressMeasurer
-from inference.storage.core_models import core_model_of
+from inference.storage.core_models import core_model_of, with_slots
 from inference.storage.result_names import result_name, row_names
 from inference.storage.rows import ids_of_schemes, load_measurements
 
 SECONDS, MIN_SECONDS, MAX_SECONDS = 60, 5, 3600
-_MEASURE, _BLOCKS, _SEARCH = _STAGES = ("Measure mixes", "Measure blocks", "Simulate policies")
+_SLOTS, _MEASURE, _BLOCKS, _SEARCH = _STAGES = (
+    "Count slots",
+    "Measure mixes",
+    "Measure blocks",
+    "Simulate policies",
+)
 _PURPOSE = "scheduler"
 _LOG_INTERVAL = 5.0  # seconds
 _ROUNDS = 3
@@ -112,19 +124,57 @@ class SchedulerJob(Job):
         model = core_model_of(row)
         if model.mapping is None:
             raise JobError("the core model has no ports: infer a port mapping first")
+        slots = _slots(task, config, model)
+        model = with_slots(model, slots)
+        assert model.mapping is not None, "slots are those of the same mapping"
         schemes = [*filter(None, map(code_target(row.isa.name).schemes.scheme_of, model.mapping.usage))]
         kinds = operation_kinds(model, schemes)
         source, results = _results(task, config, kinds)
         bodies = _bodies(row.isa.name, results, _body_options(task, config))
         blocks, obstacle = _measure_blocks(task, config, model, kinds)
         finding = _infer(task, config, model, kinds, bodies, blocks)
-        record = scheduler_record(finding, model.mapping.ports, source, obstacle)
+        record = scheduler_record(finding, model.mapping.ports, source, obstacle, slots)
         return partial(_store, row.pk, record)
 
 
 Kinds = Mapping[str, OperationKind]
 Results = Sequence[tuple[GroupedExperiment, float]]
 """Experiments with their cycles per execution."""
+
+
+def _slots(task: Task, config: SchedulerConfig, model: CoreModel) -> dict[str, int] | None:
+    """{scheme: slots} of schemes that take several; None where nothing shows them."""
+    machine = Machine.objects.filter(pk=config.machine or 0).select_related("isa").first()
+    width = dispatch_width(model)
+    if machine is None or width is None or model.mapping is None:
+        return None
+    _enter_stage(task, _SLOTS)
+    described = {*model.mapping.usage, *model.moves}
+    ids = sorted(ids_of_schemes(machine.isa_id, described).values())
+    with open_measurer(task, machine, ids) as (measurer, schemes):
+        cached, texts = _stored(task, machine, measurer, schemes)
+        filler = quickest_filler(_usable_cycles(cached.measure(filler_experiments(model, texts))), width)
+        if filler is None:
+            text = "slots are not counted: no instruction without a port is as quick as dispatch"
+            task.reporter.emit(Log("info", text))
+            return None
+        experiments = slot_experiments(model, filler[0], texts)
+        meter = ProgressMeasurer(cached, task.reporter, _SLOTS, len(experiments))
+        return counted_slots(experiments, _usable_cycles(meter.measure([*experiments.values()])), filler[1])
+
+
+def _stored(
+    task: Task, machine: Machine, measurer: Measurer, schemes: Sequence[str]
+) -> tuple[StoreBackedMeasurer, Sequence[str]]:
+    """The measurer behind the run's store, and the schemes that it can measure."""
+
+    def log(text: str, level: str) -> None:
+        task.reporter.emit(Log(level, text))
+
+    if isinstance(measurer, RemoteMeasurer):
+        schemes = measurable_schemes(measurer, schemes, log)
+    store = RunMeasurements(task.lease, machine.isa, measurer.identity, _PURPOSE, machine)
+    return StoreBackedMeasurer(measurer, store), schemes
 
 
 def _results(task: Task, config: SchedulerConfig, kinds: Kinds) -> tuple[str, Results]:
@@ -148,27 +198,25 @@ def _measure(task: Task, machine: Machine, kinds: Kinds) -> Results:
     if not kinds:
         return []
 
-    def log(text: str, level: str) -> None:
-        task.reporter.emit(Log(level, text))
-
     ids = sorted(ids_of_schemes(machine.isa_id, kinds).values())
     with open_measurer(task, machine, ids) as (measurer, schemes):
-        usable = (
-            measurable_schemes(measurer, schemes, log) if isinstance(measurer, RemoteMeasurer) else schemes
-        )
+        cached, usable = _stored(task, machine, measurer, schemes)
         experiments = scheduler_experiments({text: kinds[text] for text in usable if text in kinds})
-        store = RunMeasurements(task.lease, machine.isa, measurer.identity, _PURPOSE, machine)
-        cached = StoreBackedMeasurer(measurer, store)
         meter = ProgressMeasurer(cached, task.reporter, _MEASURE, len(experiments))
         return _with_cycles(experiments, meter.measure([grouped.experiment for grouped in experiments]))
 
 
 def _with_cycles(experiments: Iterable[GroupedExperiment], measured: Iterable[Measured]) -> Results:
+    cycles = _usable_cycles(measured)
+    return [(grouped, cycles[grouped.experiment]) for grouped in experiments if grouped.experiment in cycles]
+
+
+def _usable_cycles(measured: Iterable[Measured]) -> dict[Experiment, float]:
     cycles: dict[Experiment, float] = {}
     for result in measured:
         if result.usable and result.cycles:
             cycles.setdefault(result.experiment, result.cycles)
-    return [(grouped, cycles[grouped.experiment]) for grouped in experiments if grouped.experiment in cycles]
+    return cycles
 
 
 def _measure_blocks(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -33,6 +33,13 @@ def llvm_opcodes(isa: str, texts: Sequence[str]) -> tuple[dict[str, str], str]:
     names = _named(tools, list(codes.values()))
     pairs = zip(codes, names.instructions, strict=True)
     return {text: parsed.opcode for text, parsed in pairs if parsed is not None}, names.tool_version
+
+
+def without_modes(isa: str, texts: Iterable[str]) -> list[str]:
+    """The schemes of one time in LLVM's models: those of one mode share their opcode with other modes."""
+    scheme_of = target_of(isa).schemes.scheme_of
+    schemes = {text: scheme_of(text) for text in texts}
+    return [text for text, scheme in schemes.items() if scheme is None or not scheme.mode]
 
 
 def has_llvm_instances(isa: str) -> bool:

@@ -31,7 +31,7 @@ from inference.formats.provenance import Provenance
 from inference.formats.quoting import json_by_line
 from inference.formats.uops_info_xml_writing import write_core_xml, write_uops_info_xml
 from inference.isa.llvm_mc import AssemblerError
-from inference.isa.llvm_schemes import has_llvm_instances, llvm_instructions, llvm_opcodes
+from inference.isa.llvm_schemes import has_llvm_instances, llvm_instructions, llvm_opcodes, without_modes
 from inference.isa.targets import target_of
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, StoredCoreModel
 from inference.storage.core_models import core_model_of, overview_of, port_labels, unsettled_kinds
@@ -85,16 +85,9 @@ def llvm_of(row: StoredCoreModel) -> str:
 def opcodes_of(mapping: ExportedMapping) -> Opcodes:
     """LLVM's names of the schemes, or the reason why they are unknown: no llvm-mc is installed."""
     try:
-        return Opcodes(*llvm_opcodes(mapping.isa, _texts_of_any_mode(mapping)))
+        return Opcodes(*llvm_opcodes(mapping.isa, without_modes(mapping.isa, mapping.texts)))
     except AssemblerError as error:
         return Opcodes({}, reason=str(error))
-
-
-def _texts_of_any_mode(mapping: ExportedMapping) -> list[str]:
-    """The schemes without those of one mode of RISC-V's vectors, for which LLVM has the same opcode."""
-    scheme_of = target_of(mapping.isa).schemes.scheme_of
-    schemes = {text: scheme_of(text) for text in mapping.texts}
-    return [text for text, scheme in schemes.items() if scheme is None or not scheme.mode]
 
 
 def llvm_patch_of(row: StoredCoreModel, folder: Path | None = None, cpu: str = "") -> str:
@@ -137,7 +130,9 @@ def exegesis_of(row: StoredCoreModel, mode: str) -> str:
 def instances_of(core: ExportedCore) -> LlvmInstances:
     """LLVM's instances of the schemes. Raises `ExchangeError` where no llvm-mc is installed."""
     try:
-        return LlvmInstances(*llvm_instructions(core.mapping.isa, _texts_of_any_mode(core.mapping)))
+        return LlvmInstances(
+            *llvm_instructions(core.mapping.isa, without_modes(core.mapping.isa, core.mapping.texts))
+        )
     except AssemblerError as error:
         raise ExchangeError(f"LLVM's names of instructions are needed: {error}") from error
 

@@ -17,7 +17,7 @@ from inference.formats.llvm_td import Opcodes
 from inference.formats.parsing import AnyNames, resolve
 from inference.formats.provenance import Provenance
 from inference.isa import llvm_mc
-from inference.isa.llvm_schemes import llvm_instructions, llvm_opcodes
+from inference.isa.llvm_schemes import llvm_instructions, llvm_opcodes, without_modes
 from inference.isa.microarchitecture import ToolNames
 from inference.isa.targets import RISCV
 
@@ -62,3 +62,8 @@ def test_benchmarks_come_back_as_the_latencies_they_were() -> None:
         for scheme, entry in parsed.latencies.items()
     }
     assert pairs == LATENCIES
+
+
+def test_schemes_of_one_mode_have_no_time_of_their_own_in_a_model_of_llvm() -> None:
+    vector = "vadd.vv VR[e32,m1]:W, VR[e32,m1]:R, VR[e32,m1]:R"
+    assert without_modes(RISCV, [ADD, vector, "of another set"]) == [ADD, "of another set"]

@@ -20,7 +20,7 @@ from inference.core.protocols import Json
 from inference.features.learning.explained.proofs import ProofStep, proof_of
 from inference.formats.exports import ExportedMapping, ExportedScheme
 from inference.formats.quoting import code_block, code_span, markdown_cell, markdown_line
-from inference.isa.llvm_schemes import llvm_side
+from inference.isa.llvm_schemes import llvm_side, without_modes
 from inference.isa.targets import names_with_blocks, target_of
 from inference.models import PortMapping
 from inference.predictors.llvm.model import LlvmModel, ModelAnswer
@@ -275,7 +275,7 @@ def llvm_difference(
     `PredictorError`."""
     mapping = exported_mapping(row)
     model = find_model(config.release, config.cpu)
-    codes = llvm_side(mapping.isa).instances(scheme.text for scheme in mapping.schemes)
+    codes = llvm_side(mapping.isa).instances(without_modes(mapping.isa, mapping.texts))
     pairs = [(scheme, codes[scheme.text]) for scheme in mapping.schemes if scheme.text in codes]
     answers = model.ask([code for _, code in pairs], pulse)
     pks = dict(row.isa.schemes.filter(pk__in=row.usages.values("scheme")).values_list("text", "pk"))

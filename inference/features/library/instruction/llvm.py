@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from inference.containment import Limits
 from inference.isa.llvm_mc import AssemblerError
-from inference.isa.llvm_schemes import llvm_opcodes, llvm_side
+from inference.isa.llvm_schemes import llvm_opcodes, llvm_side, without_modes
 from inference.isa.microarchitecture import NO_NAMES, TOOL_NAMES
 from inference.predictors.llvm.model import LlvmModel, ModelAnswer
 from inference.predictors.llvm.releases import list_releases
@@ -66,7 +66,7 @@ def llvm_core_model(isa: str, core: str, texts: Sequence[str]) -> LlvmCoreModel 
         return LlvmCoreModel(names.llvm, url, "", "llvm-mca is not installed", {})
     try:
         model = LlvmModel(releases[-1], names.llvm, _LIMITS)
-        codes = side.instances(texts[:MAX_FORMS])
+        codes = side.instances(without_modes(isa, texts[:MAX_FORMS]))
         answers = model.ask(list(codes.values()))
     except PredictorError as error:
         reason = str(error).partition(";")[0].removeprefix("cpu: ")

@@ -1,4 +1,4 @@
-"""A campaign of two models of Arm cores, from its description to the report of a discovery."""
+"""A campaign of two models of Arm or RISC-V cores, from its description to the report of a discovery."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from inference.features.asking.predictors import opening
 from inference.features.asking.predictors.kinds import common_isa
 from inference.features.asking.predictors.query import predictor_row
 from inference.formats.file_trees import ZipTree
-from inference.isa.targets import AARCH64, DEFAULT
+from inference.isa.targets import AARCH64, DEFAULT, RISCV
 from inference.models import Run
 from inference.predictors.llvm.releases import list_releases
 from inference.runs import leases, lifecycle
@@ -58,17 +58,26 @@ def run_of(*cores: str, **more: object) -> Run:
     return run
 
 
-def test_a_campaign_of_arm_cores_has_blocks_of_aarch64(visitor: Client, trusting_operator: None) -> None:
-    run = run_of("cortex-a57", "cortex-a53", scheme_filter=FILTER)
+@pytest.mark.parametrize(
+    ("cores", "isa", "option"),
+    [
+        (("cortex-a57", "cortex-a53"), AARCH64, "-mtriple=aarch64 -mcpu=cortex-a5"),
+        (("sifive-u74", "sifive-u54"), RISCV, "-mtriple=riscv64 -mcpu=sifive-u"),
+    ],
+)
+def test_a_campaign_has_blocks_of_the_instruction_set_of_its_cores(
+    visitor: Client, trusting_operator: None, cores: tuple[str, str], isa: str, option: str
+) -> None:
+    run = run_of(*cores, scheme_filter=FILTER)
     assert run.state == Run.State.DONE, run.error
     campaign = Campaign.objects.get(run=run)
     assert campaign.isa is not None
-    assert campaign.isa.name == AARCH64
+    assert campaign.isa.name == isa
     discovery = campaign.discoveries.filter(subsumed_by=None).order_by("number").first()
     assert discovery is not None
     assert campaign.families.exists()
     report = visitor.get(reverse("discovery-report", args=[discovery.pk])).text
-    assert "-mtriple=aarch64 -mcpu=cortex-a5" in report
+    assert option in report
     assert "llvm-exegesis" not in report
     for page in ("discovery", "discovery-schemes", "discovery-reproduce"):
         assert visitor.get(reverse(page, args=[discovery.pk])).status_code == 200
@@ -83,9 +92,9 @@ def test_a_campaign_of_arm_cores_has_blocks_of_aarch64(visitor: Client, trusting
     write_campaign(campaign, file)
     blocks = sorted(bytes(row.code) for row in campaign.discoveries.all())
     campaign.delete()
-    again = store_campaign(read_archive(ZipTree(file, "arm.zip")))
+    again = store_campaign(read_archive(ZipTree(file, "campaign.zip")))
     assert again.isa is not None
-    assert again.isa.name == AARCH64
+    assert again.isa.name == isa
     assert sorted(bytes(row.code) for row in again.discoveries.all()) == blocks
 
 

@@ -9,8 +9,7 @@ import pytest
 from inference.core.latency import LatencyProblem, infer_latencies
 from inference.isa.chains import ChainLink, PairChains
 from inference.isa.riscv64 import NAME, by_text
-from inference.isa.riscv64.decoding import decoded
-from inference.isa.riscv64.latency_chains import (
+from inference.isa.riscv64.chains import (
     chains_of_pairs,
     connectors,
     frame,
@@ -18,6 +17,7 @@ from inference.isa.riscv64.latency_chains import (
     links_of,
     memory_chains,
 )
+from inference.isa.riscv64.decoding import decoded
 from inference.isa.words.accesses import word_accesses
 from inference.measuring.simulated_chains import SimulatedLatencies, sampled_latencies
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from inference.isa import llvm_mc
 from inference.isa.code.block import BlockError
 from inference.isa.riscv64 import DOCUMENT, instruction_set
-from inference.isa.riscv64.assembly import SYNTAX
+from inference.isa.riscv64.block_reader import ASSEMBLY as SYNTAX
 from inference.isa.riscv64.blocks import BLOCKS
 from inference.isa.riscv64.decoding import decode, table, words_of
 from inference.isa.riscv64.learning import learn_document

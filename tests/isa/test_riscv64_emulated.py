@@ -10,7 +10,8 @@ from pathlib import Path
 
 from inference.agent.frame import function
 from inference.agent.protocol import Frame
-from inference.isa.riscv64 import by_text, latency_chains
+from inference.isa.riscv64 import by_text
+from inference.isa.riscv64 import chains as latency_chains
 from inference.isa.riscv64.assembling import Assembler, frame, obstacle
 from tests.isa.riscv64_program import needs_qemu, run
 

@@ -10,6 +10,7 @@ from inference.isa.riscv64.statements import compressed_word, read_instruction
 from inference.isa.riscv64.vector.blocks import in_modes
 from inference.isa.words.accesses import DecodedInstruction
 from inference.isa.words.assembly import LONG_FORM
+from inference.isa.words.block_frame import WordFramer
 from inference.isa.words.blocks import BlockSyntax, WordBlockInstruction, WordBlocks
 
 _MACHINE = 243  # RISC-V in ELF files
@@ -41,17 +42,22 @@ def _code_of_text(text: str) -> bytes | None:
     return read_instruction(text.removesuffix(_LONG), not text.endswith(_LONG)).code()
 
 
-def _jump_by(jump: DecodedInstruction, distance: int) -> bytes | None:
-    """A short jump where there is one that reaches so far."""
+def _long_jump(jump: DecodedInstruction, distance: int) -> int | None:
+    """The jump with 4 bytes over another distance; None where it cannot reach so far."""
     if jump.form is None:
         return None
     mnemonic = uncompressed(jump.form.mnemonic)
     form = next(form for form in table().forms if form.form.mnemonic == mnemonic)
-    word = form.word((*jump.operands[:-1], distance))
-    if word is None:
-        return None
-    short = compressed_word(word)
-    return word.to_bytes(4, "little") if short is None else short.to_bytes(2, "little")
+    return form.word((*jump.operands[:-1], distance))
+
+
+def _jump_by(jump: DecodedInstruction, distance: int) -> bytes | None:
+    """A short jump where there is one that reaches so far."""
+    word = _long_jump(jump, distance)
+    short = None if word is None else compressed_word(word)
+    if word is None or short is None:
+        return None if word is None else word.to_bytes(4, "little")
+    return short.to_bytes(2, "little")
 
 
 def _loop_end(counter: int, size: int) -> bytes:
@@ -82,3 +88,17 @@ SYNTAX = BlockSyntax(
     in_context=in_modes,
 )
 BLOCKS = WordBlocks(SYNTAX, RiscvInstruction)
+
+
+def _decoded_jump(jump: bytes) -> DecodedInstruction:
+    return decode(int.from_bytes(jump, "little"))
+
+
+def _moved(jump: bytes, distance: int) -> bytes:
+    word = _long_jump(_decoded_jump(jump), distance)
+    assert word is not None, "expects a jump that reaches the next line"
+    return word.to_bytes(4, "little")
+
+
+FRAMER = WordFramer((0x0040006F).to_bytes(4, "little"), lambda jump: _decoded_jump(jump).mnemonic, _moved)
+"""Prepares blocks for measurements: its jumps have 4 bytes, so that lengths do not depend on distances."""

@@ -28,6 +28,7 @@ from inference.isa.scheme import Scheme
 from inference.isa.words.chains import ChainSet, ConnectorStep, Steps, move_link
 from inference.isa.words.idioms import IdiomMaker
 from inference.isa.words.link_ends import EndValues, OperandEnd, is_source
+from inference.isa.words.memory_chains import MemoryRegisters
 
 _SCRATCH, _ZERO, _VALUE, _LOAD_BASE, _STORE_BASE = 28, 30, 31, 18, 22
 """Numbers of general-purpose registers with a fixed use in all chains."""
@@ -201,3 +202,25 @@ IDIOMS = IdiomMaker(
     code_of,
     [f"add x{number}, x{number}, x13" for number in range(5, 13)],
 )
+
+
+_STORED = 5
+_TO_GENERAL = {
+    bits: ConnectorStep(from_float(bits).line.format(_STORED, 0), from_float(bits).link) for bits in (64, 32)
+}
+links_of, chains_of_pairs = CHAINS.links_of, CHAINS.chains_of_pairs
+idioms_of, reference_additions = IDIOMS.idioms_of, IDIOMS.reference_additions
+memory_chains = MemoryRegisters(
+    CHAINS,
+    code_of,
+    {"general": _STORED, "float": 0},
+    range(_STORED, 9),
+    "float",
+    (64, 32),
+    ((64, 64, 0), (32, 32, 0), (64, 32, 0), (64, 32, 4), (32, 64, 0)),
+    _TO_GENERAL,
+).chains
+
+
+def mixer() -> None:
+    """None: latencies beside other instructions are not measured."""

@@ -52,7 +52,7 @@ class RiscvTarget(IsaTarget):
 
     @cached_property
     def frames(self) -> BlockFramer:
-        from inference.isa.riscv64.block_frame import FRAMER  # each facet when it is used
+        from inference.isa.riscv64.blocks import FRAMER  # each facet when it is used
 
         return FRAMER
 
@@ -64,9 +64,9 @@ class RiscvTarget(IsaTarget):
 
     @cached_property
     def chains(self) -> LatencyChainMaker:
-        from inference.isa.riscv64 import latency_chains  # each facet when it is used
+        from inference.isa.riscv64 import chains  # each facet when it is used
 
-        return latency_chains
+        return chains
 
     @cached_property
     def bodies(self) -> BodyMaker:

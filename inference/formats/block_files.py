@@ -298,9 +298,8 @@ def find_listed_loops(
     Raises:
         ExchangeError: The text cannot be read as a listing.
     """
-    if (nul := content.find(b"\0")) >= 0:
-        line = content.count(b"\n", 0, nul) + 1
-        raise ExchangeError(f"{file_name}: line {line}: a NUL byte: a listing is a text")
+    if (nul := content.find(0)) >= 0:
+        raise ExchangeError(f"{file_name}: a NUL byte in line {content.count(10, 0, nul) + 1}: this is no text")
     text = content.decode("utf-8-sig", "replace")
     report(0, 1)
     try:

@@ -108,5 +108,5 @@ def test_a_cell_with_a_line_that_is_not_read_is_no_block() -> None:
 
 
 def test_a_nul_is_refused_with_its_line() -> None:
-    with pytest.raises(ExchangeError, match="line 2: a NUL byte"):
+    with pytest.raises(ExchangeError, match="a NUL byte in line 2"):
         find_listed_loops(b"  401126:\t90\tnop\n  401127:\t\0\n", "a.txt", LoopFilter())

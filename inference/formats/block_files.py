@@ -299,7 +299,7 @@ def find_listed_loops(
         ExchangeError: The text cannot be read as a listing.
     """
     if (nul := content.find(0)) >= 0:
-        raise ExchangeError(f"{file_name}: a NUL byte in line {content.count(10, 0, nul) + 1}: this is no text")
+        raise ExchangeError(f"{file_name}: a NUL byte in line {content.count(10, 0, nul) + 1}: no text")
     text = content.decode("utf-8-sig", "replace")
     report(0, 1)
     try:

@@ -17,6 +17,7 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import MAX_PORTS, PortMapping
 from inference.core.pacing import PacedReporter
 from inference.core.pmevo.heartbeat import heartbeat
+from inference.core.pmevo.refit import separate_ports
 from inference.core.pmevo.refit.bounded import BoundedSearch
 from inference.core.pmevo.refit.front import RefitPoint
 from inference.core.pmevo.refit.preferences import COST, prefer_forms
@@ -26,13 +27,11 @@ from inference.core.pmevo.refit.scheduler_starts import (
     without_second_uops,
 )
 from inference.core.pmevo.refit.search_arrays import SearchArrays
-from inference.core.pmevo.refit.separate_ports import own_ports, prefer_apart, without_unused_ports
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.pmevo.training_data import TrainingData
 from inference.core.sampling import held_out_experiments
 from inference.core.tables import Int64s
-from inference.core.throughput import natural_width
 from inference.core.waste import Simulated, WastefulTimes, WasteSource, few_policies, wasteful_times
 
 _SEARCHES, _PATIENCE = 30, 10
@@ -178,31 +177,15 @@ class FinalStages:
     def _with_own_units(
         self, point: RefitPoint, value: float, n_ports: int, times: _Times, most_ports: int
     ) -> tuple[RefitPoint, float, int]:
-        """The mapping, its objective and number of ports, with units for schemes that have no µops.
-
-        Beside three slots per cycle, two ALUs limit additions alone: neither a port more nor ports of other
-        units explain what two ports of their own do.
-        """
-        search = self._bounded([], n_ports, point.issue_width, times)
-        missing = self._arrays(n_ports).without_ports(point.usage, search.objective(point.issue_width))
-        usage, ports = point.usage.copy(), n_ports
-        units: dict[tuple[str | None, int], int] = {}
-        for scheme in np.flatnonzero(missing).tolist():
-            time = float(self._data.alone[scheme])
-            width = natural_width(time)
-            unit = self._data.domains[scheme], width
-            if unit not in units:
-                units[unit] = ((1 << width) - 1) << ports
-                ports += width
-            usage.set_row(scheme, [(units[unit], max(1, round(time * width)))])
-        if not units or ports > most_ports or self._pace.finishing:
+        """The mapping, its objective and number of ports, with units for schemes that have no µops."""
+        objective = self._bounded([], n_ports, point.issue_width, times).objective(point.issue_width)
+        schemes = np.flatnonzero(self._arrays(n_ports).without_ports(point.usage, objective)).tolist()
+        data, before = self._data, point.usage
+        usage, ports = separate_ports.with_own_units(before, n_ports, schemes, data.alone, data.domains)
+        if not n_ports < ports <= most_ports or self._pace.finishing:
             return point, value, n_ports
-        start = self._arrays(ports).point(usage, point.issue_width)
-        wider, wider_value = self._search(times, [start], ports)
-        if wider_value >= value:
-            return point, value, n_ports
-        self._pace.emit(Log("info", f"{ports} ports explain what schemes take alone, {n_ports} do not"))
-        return wider, wider_value, ports
+        wider, wider_value = self._search(times, [self._arrays(ports).point(usage, point.issue_width)], ports)
+        return (wider, wider_value, ports) if wider_value < value else (point, value, n_ports)
 
     def _clean_up(self, finished: FinalMapping, times: _Times) -> FinalMapping:
         """The mapping with regular forms, where the settings prefer them, and without unused ports."""
@@ -210,7 +193,7 @@ class FinalStages:
         if self._settings.regular_forms:
             value = self._value(finished.point, finished.n_ports, times)
             usage = prefer_forms(usage, self._data.forms, value, self._preference)
-        usage, n_ports = without_unused_ports(usage)
+        usage, n_ports = separate_ports.without_unused_ports(usage)
         point = self._arrays(n_ports).point(usage, finished.point.issue_width)
         finished = replace(finished, point=point, n_ports=n_ports)
         return finished if finished.simulated is None else self._evaluate(finished)
@@ -321,7 +304,7 @@ class FinalStages:
         # Each scheme of a separated part may raise the objective by as much as a preference may.
         alone = self._preference
         most = alone * len(self._data.domains) ** 0.5
-        usage, number = prefer_apart(
+        usage, number = separate_ports.prefer_apart(
             point.usage,
             n_ports,
             self._data.domains,
@@ -353,7 +336,7 @@ class FinalStages:
         `apart`: schemes may not use ports that only other parts of the core use in the first start.
         """
         first = starts[0]
-        allowed = own_ports(first.usage, n_ports, self._data.domains) if apart else None
+        allowed = separate_ports.own_ports(first.usage, n_ports, self._data.domains) if apart else None
         search = self._bounded(starts, n_ports, first.issue_width, times, allowed)
         while not (search.ended or (self._pace.finishing and search.state.done)):
             search.advance()

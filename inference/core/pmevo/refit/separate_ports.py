@@ -14,7 +14,8 @@ import numpy as np
 
 from inference.core.mapping import ports_in
 from inference.core.pmevo.refit.usage import Usage
-from inference.core.tables import Int64s
+from inference.core.tables import Floats, Int64s
+from inference.core.throughput import natural_width
 
 
 def prefer_apart(
@@ -53,6 +54,34 @@ def prefer_apart(
         cost = value(split, more)
         if cost <= current + limit:
             usage, n_ports, current = split, more, cost
+    return usage, n_ports
+
+
+def with_own_units(
+    usage: Usage, n_ports: int, schemes: Sequence[int], alone: Floats, domains: Sequence[str | None]
+) -> tuple[Usage, int]:
+    """The mapping with new ports for some schemes, and its number of ports.
+
+    Beside three slots per cycle, two ALUs limit additions alone: neither a port more nor ports of other units
+    explain what two ports of their own do.
+
+    Args:
+        usage: On `n_ports` ports.
+        n_ports: Before.
+        schemes: That get a kind of their own: as many ports as their time suggests, the same for those of a
+            part that are equally quick.
+        alone: Cycles of every scheme alone.
+        domains: The part of the core that each scheme is for.
+    """
+    usage, units = usage.copy(), dict[tuple[str | None, int], int]()
+    for scheme in schemes:
+        time = float(alone[scheme])
+        width = natural_width(time)
+        unit = domains[scheme], width
+        if unit not in units:
+            units[unit] = ((1 << width) - 1) << n_ports
+            n_ports += width
+        usage.set_row(scheme, [(units[unit], max(1, round(time * width)))])
     return usage, n_ports
 
 

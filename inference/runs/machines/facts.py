@@ -8,7 +8,6 @@ from statistics import median
 
 from django.db.models import Q, QuerySet
 
-from inference.agent.targets import TARGETS
 from inference.isa import llvm_mc
 from inference.isa.bodies import obstacle_to_blocks, obstacle_to_chains
 from inference.isa.microarchitecture import flags_of
@@ -51,21 +50,10 @@ _NEED_TIMED_BLOCKS = ("front-end", "block")
 def unsupported_runs(machine: Machine) -> dict[str, str]:
     """{kind of run: why the machine's instruction set does not support it}; supported kinds are left out."""
     name, isa = machine.name, machine.isa.name
-    obstacles = dict.fromkeys(_NEED_TIMED_BLOCKS, obstacle_to_timing_blocks(machine))
+    obstacles = dict.fromkeys(_NEED_TIMED_BLOCKS, obstacle_to_blocks(name, isa))
     obstacles["know"] = obstacle_to_blocks(name, isa)
     obstacles["latencies"] = obstacle_to_chains(name, isa)
     return {kind: reason for kind, reason in obstacles.items() if reason}
-
-
-def obstacle_to_timing_blocks(machine: Machine) -> str:
-    """Why the machine cannot time code by itself, beside loop bodies of experiments; "" if it can."""
-    isa = machine.isa.name
-    if reason := obstacle_to_blocks(machine.name, isa):
-        return reason
-    times_blocks = all(target.BLOCKS for target in TARGETS if isa == target.ISA)
-    if machine.kind == Machine.Kind.AGENT and not machine.is_simulated and not times_blocks:
-        return f"agents time loop bodies of {isa} only, no blocks yet: {machine.name!r} cannot measure them"
-    return ""
 
 
 def likely_ports(machine: Machine) -> int | None:

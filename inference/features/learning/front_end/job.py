@@ -8,14 +8,14 @@ from functools import partial
 from inference.core.events import Event, Log, PhaseStarted, Progress, ResultStored
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
-from inference.isa.bodies import front_end_maker
+from inference.isa.bodies import front_end_maker, obstacle_to_blocks
 from inference.isa.front_end import CodeReading, CodeTimer, FrontEndCode, TimedCode
 from inference.measuring.simulated_front_end import SimulatedFrontEnd
 from inference.models import Machine, MeasuredFrontEnd, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.machines.blocks import open_code_timer
-from inference.runs.machines.facts import obstacle_to_timing_blocks, read_block_machine
+from inference.runs.machines.facts import read_block_machine
 from inference.runs.request import RunRequest, needed_row
 from inference.storage.core_models import store_front_end
 from inference.storage.names import free_name
@@ -37,7 +37,7 @@ def read_config(config_json: Json) -> FrontEndConfig:
     """Validates and completes a configuration. Raises `ConfigError` naming the field."""
     config = FrontEndConfig.read(config_json)
     machine = read_block_machine(config.machine)
-    if reason := obstacle_to_timing_blocks(machine):
+    if reason := obstacle_to_blocks(machine.name, machine.isa.name):
         raise ConfigError(reason)
     return config.model_copy(update={"isa": machine.isa.name})
 

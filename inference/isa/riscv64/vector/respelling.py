@@ -36,7 +36,7 @@ _OPERANDS = {
 }
 """{mnemonic: the instruction, with the numbers of the written operands}; a mask follows."""
 
-_LESS_BY_ONE = {
+_DECREMENTED = {
     "vmslt.vi": "vmsle.vi",
     "vmsltu.vi": "vmsleu.vi",
     "vmsge.vi": "vmsgt.vi",
@@ -58,7 +58,7 @@ def _reordered(template: str) -> _Expansion:
     return expand
 
 
-def _less_by_one(mnemonic: str) -> _Expansion:
+def _decremented(mnemonic: str) -> _Expansion:
     def expand(operands: Sequence[str]) -> Sequence[tuple[str, Sequence[str]]] | None:
         try:
             target, source, immediate, *mask = operands
@@ -71,5 +71,5 @@ def _less_by_one(mnemonic: str) -> _Expansion:
 
 EXPANSIONS: Mapping[str, _Expansion] = {
     **{name: _reordered(template) for name, template in _OPERANDS.items()},
-    **{name: _less_by_one(mnemonic) for name, mnemonic in _LESS_BY_ONE.items()},
+    **{name: _decremented(mnemonic) for name, mnemonic in _DECREMENTED.items()},
 }

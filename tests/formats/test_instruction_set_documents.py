@@ -61,7 +61,10 @@ def test_the_documentation_shows_the_golden_document():
         (changed(schemes=[{"text": "x" * 201}]), "scheme 1: text must be text of 1 to 200"),
         (changed(operands={"GPR[64]": {"kind": "register", "width": -1}}), "operand 'GPR.64.': width"),
         (changed(operands={"GPR[64]": {"kind": "thing"}}), "kind must be one of register"),
-        (changed(schemes=[{"text": ADD, "match": "8b"}]), "scheme 1: a word has four or eight hexadecimal digits"),
+        (
+            changed(schemes=[{"text": ADD, "match": "8b"}]),
+            "scheme 1: a word has four or eight hexadecimal digits",
+        ),
         (changed(schemes=[{"text": ADD, "fields": ["1 @ 0:5"]}]), "scheme 1: a field is written like"),
         (changed(schemes=[{"text": ADD, "flow": "away"}]), "scheme 1: flow must be one of next, jump"),
         (changed(forms=[{"text": ADD}]), "form 1: .* occurs twice"),

@@ -48,7 +48,9 @@ def test_a_batch_is_assembled_in_one_call_and_has_the_frame_of_the_instruction_s
 ):
     calls = []
     true = llvm_mc.assemble
-    BODIES.machine_bodies((), frozenset(), DEFAULTS).unroll([(ADD, 1)])  # llvm-mc has been asked what it knows
+    BODIES.machine_bodies((), frozenset(), DEFAULTS).unroll(
+        [(ADD, 1)]
+    )  # llvm-mc has been asked what it knows
 
     def counted(lines, *arguments):
         calls.append(len(lines))

@@ -105,7 +105,9 @@ def store_parsed_latencies(
     """Store the latencies of a file as a new set. Raises `NameInUseError`."""
     arch = parsed.facts.get("arch")
     cpu = arch if isinstance(arch, str) else ""
-    machine = published_machine(cpu or name, source, isa=isa, cpu=cpu[:200], facts={CORE: core} if core else {})
+    machine = published_machine(
+        cpu or name, source, isa=isa, cpu=cpu[:200], facts={CORE: core} if core else {}
+    )
     pairs = {text: [pair.as_json() for pair in entry.pairs] for text, entry in parsed.latencies.items()}
     return _store(pairs, {}, name=name, machine=machine, run=run, note=note or f"From {source}.")
 

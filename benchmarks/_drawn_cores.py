@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from benchmarks._published_data import zen5_core, zen5_results
-from inference.core.core_model.model import CoreModel, FrontEndLimits, OperandLatencies
+from inference.core.core_model.front_end_limits import FrontEndLimits
+from inference.core.core_model.model import CoreModel, OperandLatencies
 from inference.core.core_model.scheduled_times import ScheduledTimes
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, Uops, uops_of

@@ -214,12 +214,12 @@ def _branches(codes: Mapping[Aspect, Sequence[Reading]]) -> list[FrontEndNumber]
     smallest = [timed for timed in codes[Aspect.JUMP] if timed[0].name]
     untaken = list(codes[Aspect.UNTAKEN])
     jump = min(long_jumps, key=lambda reading: reading[1], default=None)
-    taken = None
+    branches = None
     if jump is not None:  # the branch that closes the loop is taken as well
         copies = max(jump[0].code.copies, 1)
-        taken = (copies + 1) / copies / jump[1]
+        branches = (copies + 1) / copies / jump[1]
     return [
-        FrontEndNumber("taken", "Taken branches per cycle", taken, (jump,) if jump else ()),
+        FrontEndNumber("taken", "Taken branches per cycle", branches, (jump,) if jump else ()),
         FrontEndNumber(
             "untaken",
             "Branches per cycle that are not taken",

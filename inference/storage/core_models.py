@@ -13,12 +13,12 @@ from functools import lru_cache
 from django.db import transaction
 
 from inference.core.core_model import CoreModel, CoreOverview, FrontEndLimits, MemoryTimes, core_overview
+from inference.core.core_model.front_end_limits import front_end_limits
 from inference.core.core_model.memory_reading import memory_times
 from inference.core.core_model.model import LoopCode
 from inference.core.core_model.overview import unit_port_names
-from inference.core.core_model.prediction import LOOP_END, closing_slots
 from inference.core.core_model.simulated_program import dispatch_width
-from inference.core.front_end import FrontEnd, read_front_end
+from inference.core.front_end import read_front_end
 from inference.core.latency import IdiomKind
 from inference.core.protocols import Json
 from inference.formats.core_model_json import CoreModelDocument
@@ -192,41 +192,6 @@ def fused_pairs(machine: int | None) -> frozenset[str] | None:
 
 def measured_limits(row: MeasuredFrontEnd) -> FrontEndLimits:
     return front_end_limits(read_front_end(settled_readings(row)))
-
-
-def front_end_limits(front_end: FrontEnd) -> FrontEndLimits:
-    """The limits of a measured front end, as core models have them."""
-    capacity = front_end.number("loop_capacity")
-    return FrontEndLimits(
-        slots=front_end.number("slots").value,
-        straight_instructions=front_end.number("straight_instructions").value,
-        straight_bytes=front_end.number("straight_bytes").value,
-        loop_capacity=None if capacity.at_least else capacity.value,
-        taken=front_end.number("taken").value,
-        nops=front_end.number("nops").value,
-        fused=_fused(front_end) if front_end.fusion else None,
-        by_length=front_end.straight_lengths,
-        kept_flags=front_end.number("kept_flags").value,
-        loops=_cycles_by_slots(front_end),
-        free_branches=frozenset(times.name for times in front_end.branch_ports if times.holds),
-        indexed=frozenset(times.name for times in front_end.indexed if times.holds),
-    )
-
-
-def _cycles_by_slots(front_end: FrontEnd) -> tuple[float, ...]:
-    """See `FrontEndLimits.loops`; the measured loops are closed by a decrement and a branch."""
-    if not front_end.short_loops or not front_end.fusion:
-        return ()
-    closing = closing_slots((LOOP_END,), _fused(front_end))
-    measured = {size + closing: cycles for size, cycles in front_end.short_loops}
-    cycles = [min(measured.values())]
-    for slots in range(2, max(measured) + 1):
-        cycles.append(max(cycles[-1], measured.get(slots, 0.0)))
-    return tuple(cycles)
-
-
-def _fused(front_end: FrontEnd) -> frozenset[str]:
-    return frozenset(pair.name for pair in (*front_end.fusion, *front_end.moves) if pair.is_fused)
 
 
 LOOP_CODE = "loop_code"

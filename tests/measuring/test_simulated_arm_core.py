@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from inference.agent.protocol import Frame
+from inference.core.core_model.front_end_limits import FrontEndLimits
 from inference.core.core_model.memory_reading import memory_times
-from inference.core.core_model.model import CoreModel, FrontEndLimits
+from inference.core.core_model.model import CoreModel
 from inference.core.front_end import read_front_end
 from inference.core.latency import ChainReading, IdiomKind, LatencyProblem, infer_latencies
 from inference.isa import llvm_mc

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.agent.protocol import Batch, BatchItem, Frame, Result, Settings
-from inference.core.core_model.model import CoreModel, CoreScheduler, FrontEndLimits, MemoryTimes
+from inference.core.core_model.front_end_limits import FrontEndLimits
+from inference.core.core_model.model import CoreModel, CoreScheduler, MemoryTimes
 from inference.core.core_model.simulated_program import UndescribedSchemeError
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment

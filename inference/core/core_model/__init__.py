@@ -22,11 +22,11 @@ No core is quicker than any of its bounds; the prediction for a block is the lar
 
 from inference.core.core_model.bounds import predict_core
 from inference.core.core_model.critical_cycles import CriticalCycle, Edge, critical_cycle
+from inference.core.core_model.front_end_limits import FrontEndLimits
 from inference.core.core_model.model import (
     BypassTimes,
     CoreModel,
     CoreScheduler,
-    FrontEndLimits,
     LatencyBases,
     LatencyEnd,
     MemoryTimes,

@@ -11,15 +11,15 @@ from collections.abc import Collection, Sequence
 from math import ceil
 
 from inference.core.core_model.dependences import DependenceBound, dependence_bounds
+from inference.core.core_model.front_end_limits import FrontEndLimits, closing_slots
 from inference.core.core_model.memory_bounds import memory_bounds, store_bound
-from inference.core.core_model.model import CoreModel, FrontEndLimits, LoopCode
+from inference.core.core_model.model import CoreModel, LoopCode
 from inference.core.core_model.port_work import busiest_ports, port_work, total_work
 from inference.core.core_model.prediction import (
     BoundKind,
     CodeShape,
     CoreBound,
     CorePrediction,
-    closing_slots,
     further_slots,
     fused_jumps,
     fused_moves,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from inference.core.core_model.model import FrontEndLimits, MemoryTimes
+from inference.core.core_model.front_end_limits import FrontEndLimits
+from inference.core.core_model.model import MemoryTimes
 from inference.core.core_model.overview import CoreOverview, UnitKind
 
 _WORDS = (64, 64, 0, False)

@@ -10,6 +10,7 @@ from statistics import median
 
 from numpy import interp
 
+from inference.core.core_model.front_end_limits import FrontEndLimits
 from inference.core.mapping import PortMapping
 from inference.core.simulation.program import IssueOrder, SchedulerPolicy
 from inference.isa.dependences import CODE, InstructionAccesses, MemoryPlace
@@ -22,56 +23,6 @@ loop.
 """
 LatencyBases = Mapping[tuple[str, str], str]
 """{(source, destination): basis of the cycles} of a scheme, where they were not measured by themselves."""
-
-
-@dataclass(frozen=True)
-class FrontEndLimits:
-    """Rates of a front end, per cycle unless noted; None where not measured.
-
-    `loop_capacity`: instructions in the longest loop that is handed over at `slots` per cycle. `taken`:
-    branches.
-    `nops`: in a loop. `by_length`: (mean bytes of an instruction, instructions per cycle) of straight code,
-    by length.
-    `fused`: pairs of an instruction and a conditional jump, or of a register move and an operation on the
-    copy, that are one µop (`cmp reg, imm + je`, `mov reg, reg + add reg, reg`). `kept_flags`: cycles of a
-    shift by 0 whose flags are read, for which some cores wait before they continue. `loops`: cycles per
-    iteration of loops of one slot, two, and so on. `free_branches`: comparisons that need no port where they
-    are fused with a branch, by the names in `fused`. `indexed`: uses of memory that take another slot with an
-    index register, as `AddressUse`.
-    """
-
-    slots: float | None = None
-    straight_instructions: float | None = None
-    straight_bytes: float | None = None
-    loop_capacity: float | None = None
-    taken: float | None = None
-    nops: float | None = None
-    fused: frozenset[str] | None = None
-    by_length: tuple[tuple[float, float], ...] = ()
-    kept_flags: float | None = None
-    loops: tuple[float, ...] = ()
-    free_branches: frozenset[str] = frozenset()
-    indexed: frozenset[str] = frozenset()
-
-    @property
-    def pairs_nops(self) -> bool:
-        """Whether a NOP and the instruction beside it take one slot."""
-        return self.slots is not None and self.nops is not None and self.nops > 1.5 * self.slots
-
-    @property
-    def dispatched(self) -> float | None:
-        """Slots that a core hands over per cycle: eliminated moves may be a little slower than NOPs."""
-        if self.slots is None or self.nops is None or self.pairs_nops:
-            return self.slots
-        return max(self.slots, self.nops)
-
-    def decoding(self, instructions: int, size: int) -> float | None:
-        """Cycles of straight code of `size` bytes, interpolated from measured lengths; None without these."""
-        if not self.by_length or not instructions:
-            return None
-        lengths, rates = zip(*self.by_length, strict=True)
-        cycles = interp(size / instructions, lengths, [1 / rate for rate in rates])
-        return instructions * float(cycles)
 
 
 ForwardingCase = tuple[int, int, int, bool]

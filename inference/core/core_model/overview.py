@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from inference.core.core_model.model import CoreModel, FrontEndLimits, chained_latency
+from inference.core.core_model.front_end_limits import FrontEndLimits
+from inference.core.core_model.model import CoreModel, chained_latency
 from inference.core.experiment import Experiment
 from inference.core.mapping import MAX_PORTS, PortMapping, Uops, ports_in
 from inference.core.simulation.program import IssueOrder

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from inference.core.core_model.front_end_limits import FrontEndLimits
 from inference.core.core_model.memory_bounds import ports_of_loads, shared_stores
-from inference.core.core_model.model import CoreModel, FrontEndLimits
+from inference.core.core_model.model import CoreModel
 from inference.core.core_model.prediction import (
     SLOT,
     CodeShape,

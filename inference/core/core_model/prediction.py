@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from inference.core.core_model.dependences import IN_ADDRESS, ChainStep
-from inference.core.core_model.model import CoreModel, FrontEndLimits
+from inference.core.core_model.front_end_limits import LOOP_END, FrontEndLimits
+from inference.core.core_model.model import CoreModel
 from inference.isa.blocks import LOOP, Block, moves_of, pairs_of, stores_of
 from inference.isa.code.block import default_copies
 from inference.isa.dependences import InstructionAccesses
@@ -19,9 +20,6 @@ from inference.isa.front_end import AddressUse
 
 LIMITING_SHARE = 0.9
 """Share of the largest other bound from which on the scheduler's ports limit a block."""
-
-LOOP_END = "dec reg + je"
-"""The pair that closes a loop of copies, as in `FrontEndLimits.fused`: `jne` fuses as `je` does."""
 
 
 class BoundKind(StrEnum):
@@ -152,15 +150,6 @@ def shape_of(block: Block, *, in_loop: bool = False) -> CodeShape:
     )
 
 
-def closing_slots(pairs: Sequence[str], fused: Collection[str] | None) -> int:
-    """Slots of the decrement and the jump that close a loop of copies; 0 where no pair stands for these.
-
-    One where it is not known which pairs the core fuses.
-    """
-    are_separate = fused is not None and not any(pair in fused for pair in pairs)
-    return 1 + are_separate if pairs else 0
-
-
 def own_jumps(shape: CodeShape, model: CoreModel) -> int:
     """Instructions of a loop beyond those of its body: its own jump, unless it is fused with the instruction
     before; 0 where it is not known which pairs are fused.
@@ -233,12 +222,12 @@ def _address_use(instruction: InstructionAccesses) -> AddressUse:
         if instruction.loads:
             return AddressUse.UPDATE
         return AddressUse.VECTOR_STORE if instruction.vector else AddressUse.STORE
-    others = [
+    operands = [
         access
         for access in instruction.reads
         if access.memory is None and not access.operand.endswith(IN_ADDRESS)
     ]
-    computes = bool(others) or any(access.location.startswith("flag ") for access in instruction.writes)
+    computes = bool(operands) or any(access.location.startswith("flag ") for access in instruction.writes)
     if instruction.vector:
         return AddressUse.VECTOR_OPERATION if computes else AddressUse.VECTOR_LOAD
     return AddressUse.OPERATION if computes else AddressUse.LOAD

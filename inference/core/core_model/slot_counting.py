@@ -18,7 +18,7 @@ _FILLER_LENGTH = 12
 _FULL_RATE = 0.97
 """Share of the core's width that a filler has to reach."""
 _MAX_LENGTH = 40
-_SPARE = 1.3
+_MIN_FILLER_RATIO = 1.3
 """Multiple of an instruction's time alone that the code around it takes at least."""
 _TOLERANCE = 0.35
 """Slots by which a count may deviate from a whole number."""
@@ -50,7 +50,7 @@ def slot_experiments(model: CoreModel, filler: str, schemes: Iterable[str]) -> d
         if text == filler or text not in mapping.usage:
             continue
         alone = inverse_throughput(mapping, Experiment.of({text: 1}))
-        length = max(2 * width - 1, ceil(_SPARE * width * alone))
+        length = max(2 * width - 1, ceil(_MIN_FILLER_RATIO * width * alone))
         if length < _MAX_LENGTH:
             experiments[text] = Experiment.of({filler: length, text: 1})
     return experiments

@@ -14,7 +14,7 @@ from inference.isa.words.statements import ReadInstruction
 
 _ARMASM = re.compile(
     r"(?:area|export|import|extern|global|align|endp|end|entry|preserve8|get|ttl|thumb|arm|ltorg)\b.*"
-    r"|[\w.$|]+\s+(?:proc|endp|function|equ)\b.*",
+    r"|(?<![\w.$|])[\w.$|]++\s++(?:proc|endp|function|equ)\b.*",
     re.IGNORECASE,
 )
 """Directives of armasm."""

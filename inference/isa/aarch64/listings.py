@@ -14,7 +14,9 @@ LISTINGS = WordListings(
         decode,
         (WORD_BYTES,),
         comment=re.compile(r"(?<!\s)\s*<[^<>]*>|(?<!\s)\s+(?://|;|#\s).*"),
-        jump=re.compile(r"((?:b[a-z.]*|[ct]bn?z)\s++(?:[^,]*+,)*+\s*+)([^\s,]+)", re.IGNORECASE),
+        jump=re.compile(  # bounded: a line of at most 1,000 characters
+            r"((?:b[a-z.]*|[ct]bn?z)\s++(?:[^,]*+,)*+\s*+)([^\s,]+)", re.IGNORECASE
+        ),
         in_code=re.compile(r"\b((?:adrp?|ldr\w*)\s+\w+,)\s*(?:0x)?[0-9a-f]+", re.IGNORECASE),
         relative=re.compile(r"#?(?:\.\s*)?([+-]\d+|(?<=#)\d+)"),
         address=re.compile(r"#?(?:0x|(?:LAB|FUN|SUB|loc|sub)_)?([0-9a-f]+)h?", re.IGNORECASE),

@@ -36,7 +36,7 @@ LISTINGS = WordListings(
         decode,
         (2, 4),
         comment=re.compile(r"(?<!\s)\s*<[^<>]*>.*|(?<!\s)\s+(?:#|;|//).*"),
-        jump=re.compile(
+        jump=re.compile(  # bounded: a line of at most 1,000 characters
             r"((?:c\.)?(?:b[a-z]+|j(?:al)?|call|tail)\s++(?:[^,]*+,)*+\s*+)([^\s,]+)", re.IGNORECASE
         ),
         in_code=re.compile(r"\b((?:la|lla)\s+\w+,)\s*(?:0x)?[0-9a-f]+$", re.IGNORECASE),

@@ -81,7 +81,9 @@ _SETS = (
     _Signs(
         RISCV,
         re.compile(r"\b(?:[xast]\d|f[ast]?\d|v\d|zero|ra|[sgt]p)", re.IGNORECASE),
-        re.compile(rf"{_RISCV_REGISTER}|(?:{_NUMBER}|%\w+\([\w.$+-]+\))?\s*\({_RISCV_REGISTER}\)"),
+        re.compile(  # bounded: lines of at most 500 characters
+            rf"{_RISCV_REGISTER}|(?:{_NUMBER}|%\w+\([\w.$+-]+\))?\s*\({_RISCV_REGISTER}\)"
+        ),
         re.compile(rf"{_NUMBER}|%\w+\([\w.$+-]+\)|{_SYMBOL}"),
         re.compile(r"$^"),
         re.compile(r"$^"),

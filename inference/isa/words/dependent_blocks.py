@@ -31,16 +31,16 @@ class _SharedRegisters:
     def registers(self, scheme: OperandDemands) -> list[int]:
         """As of the allocator; the operands of an instruction have different registers."""
         chosen = self._allocator.registers(scheme)
-        taken: set[tuple[str, int]] = set()
+        used: set[tuple[str, int]] = set()
         for place, choice in enumerate(scheme.choices):
             if choice.bank in (LOAD_BASE, STORE_BASE) or choice.span > 1:
                 continue
             pool = self._pool(choice.bank)
-            free = [number for number in pool if number < choice.below and (choice.bank, number) not in taken]
+            free = [number for number in pool if number < choice.below and (choice.bank, number) not in used]
             if not free:
                 raise WordAllocationError("the registers do not suffice")
             chosen[place] = self._dice.choice(free)
-            taken.add((choice.bank, chosen[place]))
+            used.add((choice.bank, chosen[place]))
         return chosen
 
     def slot(self, scheme: OperandDemands) -> int:

@@ -266,7 +266,6 @@ _ADDRESSED: Mapping[AddressUse, tuple[str, str]] = {
 
 
 def _indexed_codes() -> Iterator[FrontEndCode]:
-    """The index is 0."""
     for use, addressed in _ADDRESSED.items():
         for is_indexed, digits in enumerate(addressed):
             code = bytes.fromhex("".join(_MOVES) * 3 + digits)

@@ -10,7 +10,8 @@ from functools import lru_cache
 from typing import Protocol
 
 from inference.agent.protocol import Batch, BatchItem, Frame, Result
-from inference.core.core_model.model import CoreModel, FrontEndLimits
+from inference.core.core_model.front_end_limits import FrontEndLimits
+from inference.core.core_model.model import CoreModel
 from inference.core.core_model.simulated_program import UndescribedSchemeError
 from inference.core.errors import InvalidInputError
 from inference.core.simulation.program import Binding, SchedulerPolicy, SimulatedProgram, SimulatedUop

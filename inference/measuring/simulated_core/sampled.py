@@ -10,13 +10,8 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from inference.core.core_model.model import (
-    CoreModel,
-    CoreScheduler,
-    FrontEndLimits,
-    MemoryTimes,
-    OperandLatencies,
-)
+from inference.core.core_model.front_end_limits import FrontEndLimits
+from inference.core.core_model.model import CoreModel, CoreScheduler, MemoryTimes, OperandLatencies
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.simulation.program import Binding, IssueOrder, SchedulerPolicy
 from inference.isa.bodies import chain_maker

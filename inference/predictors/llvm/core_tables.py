@@ -18,13 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from inference.containment import CannotStartError, Limits, run
-from inference.core.core_model.model import (
-    CoreModel,
-    CoreScheduler,
-    FrontEndLimits,
-    MemoryTimes,
-    OperandLatencies,
-)
+from inference.core.core_model.front_end_limits import FrontEndLimits
+from inference.core.core_model.model import CoreModel, CoreScheduler, MemoryTimes, OperandLatencies
 from inference.core.mapping import PortMapping, Uops, uops_of
 from inference.core.simulation.program import Binding, SchedulerPolicy
 from inference.isa.bodies import chain_maker

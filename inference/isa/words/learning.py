@@ -222,9 +222,8 @@ def learn_document(
         for text, encoding in learnt.encodings.items()
     }
     changes = [text for text in encodings if encodings[text] != known.get(text)]
-    former = {
-        text: known[text] for text in learnt.failures if text in known
-    }  # a newer assembler may know them
+    # A newer assembler may know them.
+    former = {text: known[text] for text in learnt.failures if text in known}
     content = with_encodings(document.read_bytes(), {**former, **encodings})
     return LearntDocument(content, len(encodings), learnt.checked, tuple(changes), learnt.failures)
 

@@ -28,7 +28,7 @@ def test_the_last_line_is_the_json_that_scripts_rely_on(site) -> None:
     answer = json.loads(out.getvalue().splitlines()[-1])
     assert set(answer) == {
         *("core_model", "words", "scheduler", "reason", "error", "error_without", "alternatives"),
-        *("experiments", "source", "tried", "finished", "blocks", "code", "unjudged"),
+        *("experiments", "source", "tried", "finished", "blocks", "code", "unjudged", "slots"),
     }
     assert (answer["core_model"], answer["source"], answer["scheduler"]) == ("lab", "sim", None)
     assert answer["reason"]

@@ -102,7 +102,8 @@ def test_a_machine_that_wastes_nothing_gives_none_and_the_reason(
     row.refresh_from_db()
     assert core_model_of(row).scheduler is None
     measured = ExperimentSet.objects.get(run=run)
-    assert measured.measurements.count() == run.result["experiments"] > 50
+    # Beside those that count slots.
+    assert measured.measurements.count() >= run.result["experiments"] > 50
     assert "no scheduler explains" in visitor.get(reverse("core-model", args=[row.pk])).text
     answer = visitor.get(f"/api/v1/core-models/{row.pk}/scheduler").json()
     assert answer["scheduler"] is None

@@ -218,7 +218,8 @@ class MergeForm(RequestForm):
     )
     tolerance = RequestField(
         label="Tolerance in per cent",
-        help_text="Relative to the smaller time. Larger differences are conflicts; below that, the first set's number is used.",
+        help_text="Relative to the smaller time. Larger differences are conflicts; below that, the first "
+        "set's number is used.",
         required=True,
     )
     note = note_field()

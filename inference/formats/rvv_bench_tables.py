@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from inference.core.texts import count_of
+from inference.core.texts import as_single_line, count_of
 from inference.formats.document import Document
 from inference.formats.measured_rows import MeasuredRow, throughputs_of
 from inference.formats.source import Signature, Source
@@ -64,7 +64,7 @@ def read_rvv_bench(source: Source) -> Document:
 
 def _core(text: str, part: _Part | None) -> str:
     title, length = _TITLE.search(text), _LENGTH.search(text)
-    words = [html.unescape(title[1]).strip()] if title else []
+    words = [as_single_line(html.unescape(title[1]))] if title else []
     words += [f"VLEN {length[1]}"] if length else []
     if part is not None and any(label.startswith(_DRAFT) for _, label, _ in part.rows):
         words.append("V 0.7.1")
@@ -73,7 +73,7 @@ def _core(text: str, part: _Part | None) -> str:
 
 def _parts(text: str) -> Mapping[str, _Part]:
     """The tables of instructions by name; those of scalar instructions are one part."""
-    labels = {key: html.unescape(label) for key, label in _LABEL.findall(text)}
+    labels = {key: as_single_line(html.unescape(label)) for key, label in _LABEL.findall(text)}
     parts: dict[str, _Part] = {}
     part: _Part | None = None
     key = ""

@@ -31,7 +31,7 @@ def test_the_estimate_follows_the_form_before_anything_starts(page: Page, measur
     page.get_by_role("checkbox", name=re.compile(f"^{measurements}")).check()
     held_out = round(0.2 * len(problem.experiments()))
     expect(page.locator("#estimate")).to_contain_text(str(len(problem.experiments()) - held_out))
-    expect(page.locator("#estimate")).to_contain_text("Time")
+    expect(page.locator("#estimate")).to_contain_text("Estimated time")
 
 
 def test_a_value_that_makes_no_sense_is_refused_at_its_field(

@@ -104,6 +104,7 @@ PART_OF = {
     "instlat-latencies": ("instlat", "latencies"),
     "insn-bench-throughputs": ("insn-bench", ""),
     "insn-bench-latencies": ("insn-bench", "latencies"),
+    "rvv-bench-throughputs": ("rvv-bench", ""),
     "agner-throughputs": ("agner", ""),
     "agner-latencies": ("agner", "latencies"),
 }

@@ -12,8 +12,9 @@ from inference.isa.target import IsaTarget
 from inference.isa.targets import targets
 
 DIGESTS = {
-    "iced-x86 1.21.0, rules 0d66426223f5": "0d66426223f511e0efcee05ea41fb9ea4623c52737b00e9bbb3fb8cbc2180e37",
-    "document 35cc956f6bd2": "adcfb82712090d2501ab5a47d197c05b1275675d9dc074b03567801ef274c9bc",
+    "iced-x86 1.21.0, rules 0d66426223f5": "d5f546869451802c16ad8b3d41e849a6995e13303df92887e648a196254eb011",
+    "document cbdeaacd3b52": "ab5c5df8b5f304db723100a6e15bdd4282917519ef76081cc03198e434337568",
+    "document 41f6463767eb": "e2f9ace54e00a8b7fe286754614cc04fdddf3183dd6f5cd1ba7e9bdacc954676",
 }
 
 

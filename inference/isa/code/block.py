@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
+from inference.core.texts import as_single_line
 from inference.isa.code.control_flow import LOOP, STRAIGHT
 
 _TEXT_LENGTH = 60  # characters of a line that is quoted
@@ -47,7 +48,7 @@ class DroppedLine:
 
 def dropped_line(number: int, text: str, reason: str) -> DroppedLine:
     """A dropped line with its text cut to the length of a notice."""
-    line = " ".join(text.split())
+    line = as_single_line(text)
     return DroppedLine(number, line if len(line) <= _TEXT_LENGTH else f"{line[: _TEXT_LENGTH - 1]}…", reason)
 
 

@@ -67,9 +67,9 @@ def test_a_program_is_searched_by_a_run_and_the_ticked_loops_become_a_set(visito
 
 def test_what_is_no_program_for_here_is_told_on_its_page(visitor: Client) -> None:
     foreign = bytearray(PROGRAM)
-    foreign[18] = 243
+    foreign[18] = 8  # EM_MIPS
     page = visitor.get(sent(visitor, bytes(foreign), "arm.o")).content.decode()
-    assert "This is a RISC-V file; an object file" in page
+    assert "This is a MIPS R3000 file; an object file" in page
     page = visitor.get(sent(visitor, b"PERFILE2" + bytes(100), "perf.data")).content.decode()
     assert "This is a recording of perf" in page
 

@@ -113,9 +113,9 @@ def test_a_description_that_cannot_be_followed_is_refused(config: dict[str, Any]
 
 def test_what_has_no_loops_of_ours_is_refused_with_its_reason() -> None:
     foreign = bytearray(PROGRAM)
-    foreign[18] = 243
+    foreign[18] = 8  # EM_MIPS
     for content, name, says in (
-        (bytes(foreign), "arm.o", "this is a RISC-V file"),
+        (bytes(foreign), "arm.o", "this is a MIPS R3000 file"),
         (b"            401000 dot+0x1 (/tmp/a.out)\n", "perf.txt", "has samples without the code"),
         (object_file(AFTER), "straight.o", "there is no loop"),
     ):

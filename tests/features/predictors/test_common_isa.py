@@ -8,7 +8,7 @@ import pytest
 
 from inference.features.asking.predictors.kinds import common_isa
 from inference.isa import targets
-from inference.isa.targets import AARCH64, DEFAULT
+from inference.isa.targets import AARCH64, DEFAULT, RISCV
 from inference.models import Predictor
 from inference.predictors.kinds import KINDS
 from inference.predictors.llvm import mca
@@ -37,7 +37,7 @@ def test_it_is_the_first_that_all_answer_for(monkeypatch: pytest.MonkeyPatch) ->
 def test_predictors_without_one_in_common_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     ours = predictor(monkeypatch, "ours", DEFAULT)
     alone = predictor(monkeypatch, "toys", TOY.name)
-    isas = f"{DEFAULT}, {AARCH64}, {TOY.name}"
+    isas = f"{DEFAULT}, {AARCH64}, {RISCV}, {TOY.name}"
     words = f"predictors must all answer for one of {isas}: a ours answers for {DEFAULT}"
     with pytest.raises(ConfigError, match=words):
         common_isa([ours, alone])

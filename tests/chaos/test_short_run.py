@@ -12,7 +12,7 @@ from benchmarks._chaos.__main__ import EXIT_MISSING, EXIT_VIOLATED
 from benchmarks._chaos.kinds import KINDS
 from benchmarks._chaos.world import POSTGRESQL, SQLITE
 
-SECONDS = 280
+SECONDS = 500
 SEEDS = (214, 406, 541, 874)
 """By which the processes of runs are killed first, in the middle: others kill what a run does not lose by."""
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from re import _parser  # type: ignore[attr-defined]
+from re import _parser
 
 from inference.predictors.pattern_automaton import Automaton, PatternUse, atomic_bodies
 

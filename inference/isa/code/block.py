@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
-from inference.core.texts import as_single_line
 from inference.isa.code.control_flow import LOOP, STRAIGHT
 
 _TEXT_LENGTH = 60  # characters of a line that is quoted
@@ -48,7 +47,7 @@ class DroppedLine:
 
 def dropped_line(number: int, text: str, reason: str) -> DroppedLine:
     """A dropped line with its text cut to the length of a notice."""
-    line = as_single_line(text)
+    line = "".join(char if char.isprintable() else "�" for char in " ".join(text.split()))
     return DroppedLine(number, line if len(line) <= _TEXT_LENGTH else f"{line[: _TEXT_LENGTH - 1]}…", reason)
 
 

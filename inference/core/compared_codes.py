@@ -11,8 +11,8 @@ from inference.isa.front_end import FrontEndCode
 Reading = tuple[FrontEndCode, float]
 """A code, and the cycles per copy of it."""
 
-_MIN_FUSED_SAVING = 0.75
-"""Share of a slot that a fused pair must save: NOPs counted in pairs make up to half of one."""
+_MIN_SLOT_SHARE = 0.75
+"""Share of a slot that a difference must reach to be one: NOPs counted in pairs make up to half of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def fusion_pairs(readings: Sequence[Reading], slots: float | None) -> tuple[Fusi
     if slots is None:
         return ()
     return tuple(
-        FusionPair(name, cycles_of[1], cycles_of[0], cycles_of[0] - cycles_of[1] >= _MIN_FUSED_SAVING / slots)
+        FusionPair(name, cycles_of[1], cycles_of[0], cycles_of[0] - cycles_of[1] >= _MIN_SLOT_SHARE / slots)
         for name, cycles_of in _cycles_by_name(readings).items()
         if cycles_of.keys() == {0, 1}
     )
@@ -69,9 +69,6 @@ def branch_port_times(readings: Sequence[Reading]) -> tuple[ComparedTimes, ...]:
         for name, cycles in by_name.items()
         if cycles.keys() == {1, 2}
     )
-
-
-_MIN_SLOT_SHARE = 0.75
 
 
 def indexed_times(readings: Sequence[Reading], slots: float | None) -> tuple[ComparedTimes, ...]:

@@ -25,7 +25,7 @@ from inference.formats.core_model_json import CoreModelDocument
 from inference.formats.scheduler_json import SchedulerRecord
 from inference.isa.domains import STORES, UNIT_CLASSES, UNIT_GROUPS, unit_class
 from inference.isa.front_end import Aspect, CodeReading, FrontEndCode, TimedCode
-from inference.isa.targets import target_of
+from inference.isa.targets import code_target, target_of
 from inference.models import (
     ISA,
     InstructionScheme,
@@ -111,7 +111,7 @@ def _with_scheduler(model: CoreModel, row: StoredCoreModel) -> CoreModel:
     if row.scheduler is None or model.mapping is None:
         return model
     record = SchedulerRecord.model_validate(row.scheduler)
-    model = with_slots(model, record.slots)
+    model = with_slots(model, row.isa.name, record.slots)
     if record.scheduler is None or model.mapping is None:
         return model
     scheduler = record.scheduler.scheduler(model.mapping.ports)
@@ -119,13 +119,20 @@ def _with_scheduler(model: CoreModel, row: StoredCoreModel) -> CoreModel:
     return replace(model, scheduler=scheduler, sources=sources)
 
 
-def with_slots(model: CoreModel, slots: Mapping[str, int] | None) -> CoreModel:
-    """The model with measured slots of schemes; unchanged where they were not measured."""
+def with_slots(model: CoreModel, isa: str, slots: Mapping[str, int] | None) -> CoreModel:
+    """The model with counted slots of schemes, and of those that do the same work and cannot be measured.
+
+    Unchanged where no slots were counted.
+    """
     width = dispatch_width(model)
     if model.mapping is None or slots is None or width is None:
         return model
-    described = {text: number for text, number in slots.items() if text in model.mapping.usage}
-    return replace(model, mapping=replace(model.mapping, issue_width=float(width), slots=described))
+    same_work = code_target(isa).schemes.same_work
+    counted = {
+        text: sum(slots.get(part, 1) for part in ((text,) if text in slots else same_work(text)))
+        for text in model.mapping.usage
+    }
+    return replace(model, mapping=replace(model.mapping, issue_width=float(width), slots=counted))
 
 
 def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = None) -> CoreModel:

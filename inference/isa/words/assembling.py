@@ -118,7 +118,7 @@ class LoopText:
 
     @property
     def code(self) -> bytes:
-        """Machine code. Raises `AssemblerError`."""
+        """All copies, one behind another. Raises `AssemblerError`."""
         return b"".join(self._assembler.codes(self))
 
     @property

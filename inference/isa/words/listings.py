@@ -162,7 +162,7 @@ class _ListingReader:
         *,
         is_entry: bool,
     ) -> ProgramInstruction | None:
-        """See `LineReader`. Raises `BlockError`."""
+        """The instruction of a line, None of one without code. Raises `BlockError`."""
         assert line.address is not None
         text = self._listings.without_comment(line.text)
         if text.lower().startswith(self._syntax.no_code):
@@ -194,7 +194,7 @@ class _ListingReader:
         )
 
     def without_addresses(self, part: Sequence[ListedPlace]) -> Sequence[ProgramInstruction]:
-        """See `LineReader`. Raises `BlockError`."""
+        """The instructions, laid out one behind another. Raises `BlockError`."""
         labels = [
             place.labels if place.line.address is None else (*place.labels, f"{place.line.address:x}")
             for place in part

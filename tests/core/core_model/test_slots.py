@@ -10,7 +10,9 @@ from inference.core.core_model import BoundKind, CoreModel, FrontEndLimits, pred
 from inference.core.core_model.prediction import shape_of
 from inference.isa.blocks import accesses_of
 from inference.isa.front_end import AddressUse
-from tests.core.core_model.small_core import CORE
+from inference.isa.targets import X86, code_target
+from inference.storage.core_models import with_slots
+from tests.core.core_model.small_core import CORE, MOV
 from tests.core.core_model.test_fusion import block
 
 LIMITS = FrontEndLimits(slots=4.0, taken=1.0, fused=frozenset({"cmp reg, reg + je", "cmp reg, mem + je"}))
@@ -76,3 +78,15 @@ def test_a_free_branch_takes_the_comparison_from_the_ports(compared: str, saved:
     free = replace(LIMITS, free_branches=frozenset({"cmp reg, reg", "cmp reg, mem"}))
     difference = bounds(code, LIMITS, core)[BoundKind.PORTS] - bounds(code, free, core)[BoundKind.PORTS]
     assert difference == pytest.approx(saved)
+
+
+def test_what_cannot_be_measured_takes_the_slots_of_what_does_the_same_work() -> None:
+    legacy = "cvtsi2sd XMM:RW, GPR[32]:R"
+    (vex,) = code_target(X86).schemes.same_work(legacy)
+    assert CORE.mapping is not None
+    usage = {**CORE.mapping.usage, legacy: ((0b1, 1),), vex: ((0b1, 1),)}
+    core = replace(CORE, mapping=replace(CORE.mapping, usage=usage, slots={MOV: 3}))
+    found = with_slots(core, X86, {vex: 2}).mapping
+    assert found is not None
+    assert (found.slots_of(vex), found.slots_of(legacy), found.slots_of(MOV)) == (2, 2, 1)
+    assert with_slots(core, X86, None) is core

@@ -125,7 +125,7 @@ class SchedulerJob(Job):
         if model.mapping is None:
             raise JobError("the core model has no ports: infer a port mapping first")
         slots = _slots(task, config, model)
-        model = with_slots(model, slots)
+        model = with_slots(model, row.isa.name, slots)
         assert model.mapping is not None, "slots are those of the same mapping"
         schemes = [*filter(None, map(code_target(row.isa.name).schemes.scheme_of, model.mapping.usage))]
         kinds = operation_kinds(model, schemes)

@@ -3,9 +3,11 @@
 It replaces the surroundings of experiments' loop bodies (`harness`): `paging` has a block's memory, the
 target's `BLOCKS` the code around it. Clock, estimator and sentinel are the same.
 
-Unrolled blocks are timed in two lengths, k and k′ copies after registers are set, and
+Blocks are timed in two lengths, k and k′ copies, unrolled ones after registers are set, and
 
     cycles per iteration = (cycles of k copies − cycles of k′ copies) / (k − k′)
+
+In a loop, k′ copies count alone where they are faster per copy: they may fit a buffer that k copies exceed.
 """
 
 from __future__ import annotations
@@ -65,7 +67,8 @@ class BlockTimer(Timer):
             if self._block_frame.unrolled:
                 timing = self._difference(full, half, quiet)
             else:
-                timing = self._compare([full] if item.half_copies == item.copies else [full, half], quiet)
+                bodies = [full] if item.half_copies == item.copies else [full, half]
+                timing = self._compare(bodies, quiet, subtracts_loop=True)
             self._block_memory.check()  # times of a block that was aborted are meaningless
             counted = {} if item.half_copies == item.copies else self._count([full, half])
         except TouchError as error:

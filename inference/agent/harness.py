@@ -7,7 +7,8 @@ of each of the four is the best estimate of it, and in the differences 2n − n 
     cycles per iteration = chain cycles · (body 2n − body n) / (chain 2n − chain n)
 
 A body is measured at two lengths, since longer ones dilute the loop's own instructions and shorter ones fit
-smaller buffers; the faster per copy counts.
+smaller buffers; the faster per copy counts. Where the longer one is faster, the loop's own instructions make
+the difference: from the times of basic blocks, which are loops themselves, they are subtracted altogether.
 
 Whoever else runs on the same core, a virtual neighbour on its second hyper-thread for instance, takes issue
 slots and ports for fractions of a millisecond or for longer, and the chain does not feel it. A sentinel does:
@@ -38,6 +39,7 @@ _MAX_WAIT_NS = 30_000_000  # without an undisturbed repetition; disturbances may
 _WAITING_SHARE = 1 / 8  # of the time after which an item is taken to hang: so long a comparison waits in all
 _ROUNDS = 3  # of repetitions at most, the later ones for what is still doubtful
 _CONSISTENT = 0.01  # of a time: what it may have more beside its iterations than that of the chain
+_MAX_LOOP_CYCLES = 2  # for counting an iteration and a taken branch; a larger difference is noise
 _CONFIRMED = 0.002  # of a time: what lies that near to the least confirms it
 _ATTEMPTS_PER_CLOCK = 8  # the clock may have changed since the chain was timed
 _CODE_BYTES = 64 * 1024  # for the functions that are timed
@@ -146,7 +148,9 @@ class Timer:
             elapsed = min(self.elapsed(function, n) for _ in range(_CALIBRATION_RUNS))
         return max(1, round(n * self._settings.sample_us * 1000 / max(elapsed, 1)))
 
-    def _compare(self, bodies: Sequence[tuple[Function, int]], quiet: float | None) -> Timing:
+    def _compare(
+        self, bodies: Sequence[tuple[Function, int]], quiet: float | None, *, subtracts_loop: bool = False
+    ) -> Timing:
         """The timing from the minima of chain and bodies, timed in turn while the core is not shared."""
         self._time_calls()
         timed = [self._chain, *((function, self._iterations(function)) for function, _ in bodies)]
@@ -167,7 +171,7 @@ class Timer:
             doubtful = minima.doubtful()
             if not doubtful:
                 break
-        return minima.timing(statistics.median(watch.sentinels))
+        return minima.timing(statistics.median(watch.sentinels), subtracts_loop=subtracts_loop)
 
     def _time_calls(self) -> None:
         """Time a call; the fastest so far counts, since the core may have been shared before."""
@@ -272,8 +276,14 @@ class _Minima:
             if abs(nanoseconds - beside[0]) > _CONSISTENT * self._least[number, 2]
         ]
 
-    def timing(self, sentinel: float) -> Timing:
-        """The timing. Raises `DisturbedError` where more iterations did not take more time."""
+    def timing(self, sentinel: float, *, subtracts_loop: bool = False) -> Timing:
+        """The timing. Raises `DisturbedError` where more iterations did not take more time.
+
+        Args:
+            sentinel: Cycles per addition at the same time.
+            subtracts_loop: Of two bodies, of which the first is longer, only what another copy takes counts,
+                not the instructions that count iterations; noise alone makes that 0.1 % too little.
+        """
         per_copy = [
             (self._least[number, 2] - self._least[number, 1]) / n / copies
             for number, (n, copies) in enumerate(zip(self._iterations, self._copies, strict=True))
@@ -281,6 +291,11 @@ class _Minima:
         doubtful = self.doubtful()
         chain, *bodies = per_copy
         bodies = [body for number, body in enumerate(bodies, 1) if number not in doubtful] or bodies
+        if subtracts_loop and len(bodies) == 2 and bodies[0] < bodies[1]:
+            longer, shorter = bodies
+            _, copies, fewer_copies = self._copies
+            loop = (shorter - longer) / (1 / fewer_copies - 1 / copies)
+            bodies = [longer - min(loop, _MAX_LOOP_CYCLES * chain) / copies]
         if min(chain, *bodies) <= 0:
             doubled = [self._least[number, 2] / n / 2 for number, n in enumerate(self._iterations)]
             raise DisturbedError(self.crude_cycles(doubled))

@@ -30,6 +30,23 @@ def test_the_faster_body_per_copy_counts_and_constant_parts_cancel():
     assert (timing.ghz, timing.sentinel) == (pytest.approx(1.0), 0.25)
 
 
+@pytest.mark.parametrize(
+    ("longer", "shorter", "cycles"),
+    [
+        pytest.param(41, 21, 1.0, id="one cycle for the loop itself"),
+        pytest.param(44, 20, 1.0, id="the shorter one fits a buffer"),
+        pytest.param(40, 20, 1.0, id="nothing for the loop itself"),
+    ],
+)
+def test_blocks_take_what_another_copy_takes(longer: int, shorter: int, cycles: float):
+    made = _Minima([10] * 3, [100, 40, 20])
+    for which, nanoseconds in enumerate((100, longer, shorter)):
+        made.add(which, 1, 10 * nanoseconds + CALL)
+        made.add(which, 2, 20 * nanoseconds + CALL)
+    assert made.timing(0.25, subtracts_loop=True).cycles == pytest.approx(cycles)
+    assert made.timing(0.25).cycles == pytest.approx(min(longer / 40, shorter / 20))
+
+
 def test_a_least_time_is_confirmed_by_another_near_it_and_not_by_itself():
     made = minima(75)
     assert not made.is_confirmed(1, 1)

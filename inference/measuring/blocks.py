@@ -201,7 +201,7 @@ def item_for(
     )
     stores = sum(map(stores_of, block.instructions))
     copies = options.copies or default_copies(
-        instructions, len(body.code), in_loop=not unrolled, stores=stores
+        instructions, len(body.code), in_loop=not unrolled, stores=stores, loop=bool(body.jumps)
     )
     item = _item(frame, block.hex, body.code, instructions, copies, block.terms)
     return frame, _leading_back(item, frame, block) if leads_back and not unrolled else item

@@ -138,6 +138,7 @@ def shape_of(block: Block, *, in_loop: bool = False) -> CodeShape:
         len(block.code),
         in_loop=in_loop or loop,
         stores=sum(map(stores_of, block.instructions)),
+        loop=loop,
     )
     return CodeShape(
         len(block.code),

@@ -242,10 +242,15 @@ class Iteration:
 MAX_COPIES_BYTES = 24 * 1024
 """Bytes of all copies of a block that the agent accepts."""
 
-_UNROLLED, _IN_LOOP = 1600, 100
+_UNROLLED, _IN_LOOP, _LOOPS = 1600, 100, 400
 """Instructions. Unrolled, 800 more than in the shorter code: with fewer, the ends of both count. On a Golden
 Cove a constant's move took 0.17 cycles with 200, and takes the 0.2 of five ALUs; what a Zen 4 has to decode
-took 4 % too little with 800."""
+took 4 % too little with 800. A loop by itself has more copies, up to `_MAX_LOOPS`, than straight code in a loop:
+what leads its registers back to the beginning of its memory delays it, on a Zen 4 by 4 cycles behind 26 copies
+of a loop that takes 1.0."""
+
+_MAX_LOOPS = 64
+"""Copies of a loop: more taken branches than a small target buffer holds take longer than those of the loop."""
 
 _STORES = 512
 """Stores in the longer code of blocks that store often, and half as many in the shorter one: then the store
@@ -255,16 +260,21 @@ _INSTRUCTIONS_PER_STORE = 6
 """Blocks with more instructions per store have another bottleneck."""
 
 
-def default_copies(instructions: int, length: int, *, in_loop: bool, stores: int = 0) -> int:
+def default_copies(
+    instructions: int, length: int, *, in_loop: bool, stores: int = 0, loop: bool = False
+) -> int:
     """The number of copies of a block in a loop body; even, at least 2.
 
     Args:
         instructions: Of the block.
         length: Its bytes: all copies have at most `MAX_COPIES_BYTES`.
-        in_loop: Whether the block is measured as a loop by itself, or unrolled.
+        in_loop: Whether the block is measured in a loop, or unrolled.
         stores: Of the block, where it is unrolled: there must be enough of them to be steady.
+        loop: Whether it is a loop itself, so that each copy ends with a branch.
     """
     copies = -(-(_IN_LOOP if in_loop else _UNROLLED) // instructions)
+    if loop and in_loop:
+        copies = min(-(-_LOOPS // instructions), _MAX_LOOPS)
     if not in_loop and stores * _INSTRUCTIONS_PER_STORE >= instructions:
         copies = max(copies, -(-_STORES // stores))
     return max(2, min(copies + copies % 2, MAX_COPIES_BYTES // length))

@@ -24,6 +24,9 @@ ALL_BITS = (1 << 64) - 1
 _ITERATIONS = 4
 """The most iterations to interpret: then values have propagated around the loop."""
 
+_SETTLING_ITERATIONS = 70
+"""The most iterations for addresses that move by another distance each time: by then, shifts have left 0."""
+
 _WORD = 8  # bytes
 
 
@@ -89,17 +92,20 @@ class Accessed(NamedTuple):
 def addresses_in_iterations(
     iteration: Callable[[], list[Accessed]], *, equal_start: bool
 ) -> list[InstructionAddresses]:
-    """The addresses of each instruction, from executing iterations until nothing moves any more.
+    """The addresses of each instruction, from executing iterations until they move by the same distances.
 
     `equal_start`: registers and memory start with `START`.
     """
+    before: list[Accessed] = []
     previous: list[Accessed] = []
     current: list[Accessed] = []
-    for _ in range(_ITERATIONS):
-        previous, current = current, iteration()
+    for executed in range(_SETTLING_ITERATIONS):
+        if executed >= _ITERATIONS and not any(map(_changes_step, before, previous, current)):
+            break
+        before, previous, current = previous, current, iteration()
         if previous == current:
             break
-    return [
+    addresses = [
         InstructionAddresses(
             _block_address(earlier.memory, later.memory, equal_start=equal_start),
             _block_address(earlier.stack, later.stack, equal_start=equal_start),
@@ -107,6 +113,34 @@ def addresses_in_iterations(
         )
         for earlier, later in zip(previous, current, strict=True)
     ]
+    if previous == current:
+        return addresses
+    return [
+        _without_steps(found) if _changes_step(*three) else found
+        for found, *three in zip(addresses, before, previous, current, strict=True)
+    ]
+
+
+def _changes_step(before: Accessed, earlier: Accessed, later: Accessed) -> bool:
+    """Whether an address of three consecutive iterations has moved by two known distances that differ."""
+    memory, stack = zip(before[:2], earlier[:2], later[:2], strict=True)
+    return _is_uneven(*memory) or _is_uneven(*stack)
+
+
+def _is_uneven(before: Value | None, earlier: Value | None, later: Value | None) -> bool:
+    if before is None or earlier is None or later is None:
+        return False
+    if not before.parts == earlier.parts == later.parts:
+        return False
+    return bool(2 * earlier.constant - before.constant - later.constant & ALL_BITS)
+
+
+def _without_steps(addresses: InstructionAddresses) -> InstructionAddresses:
+    """The addresses of an instruction that moves in no regular way."""
+    memory, stack, shift = addresses
+    return InstructionAddresses(
+        memory and memory._replace(step=None), stack and stack._replace(step=None), shift
+    )
 
 
 def walks_of(

@@ -160,8 +160,10 @@ def _weight(patterns: Covered, weights: Weights, rows: list[int]) -> int:
 class ExplainedBlocks:
     """How many of `blocks` are interesting, and how many of these the discoveries subsume.
 
-    `top`: numbers of the `TOP` discoveries with the largest joint coverage, which is `top_covered`, in the
-    order of their gain. `by_discovery`: {number of a discovery: blocks that it subsumes}, without zeros.
+    Attributes:
+        top: Numbers of the `TOP` discoveries with the largest joint coverage, which is `top_covered`, in
+            the order of their gain.
+        by_discovery: {number of a discovery: blocks that it subsumes}, without zeros.
     """
 
     blocks: int

@@ -100,7 +100,9 @@ class CampaignDocument(ArchivedRow):
 class CampaignContent:
     """A campaign to be written. Its parts are in the order of their numbers, and iterated once.
 
-    `parts`: number of generalisations, batches and files. `code_isa`: instruction set of its blocks.
+    Attributes:
+        parts: Number of generalisations, batches and files.
+        code_isa: Instruction set of its blocks.
     """
 
     document: CampaignDocument

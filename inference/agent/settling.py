@@ -18,7 +18,9 @@ _RELATIVE_TOLERANCE = 0.005  # of slow experiments, where the absolute one asks 
 class SettlingItem:
     """An item with the cycles of its passes so far.
 
-    `crude`: cycles of a disturbed timing. `counted`: {event: count in each pass}.
+    Attributes:
+        crude: Cycles of a disturbed timing.
+        counted: {event: count in each pass}.
     """
 
     item: BatchItem

@@ -31,10 +31,15 @@ _RANGES = (
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one call: `seconds` of wall-clock and of CPU time; `memory` (addresses) and `output` in MiB.
+    """Limits of one call: `seconds` of wall-clock and of CPU time; `memory` (addresses) and `output` in
+    MiB.
 
-    `processes`: further processes and threads beside those that its user has; the kernel does not apply it to
-    root. `open_files`: at the same time. Raises `ValueError` for a value out of range.
+    Raises `ValueError` for a value out of range.
+
+    Attributes:
+        processes: Further processes and threads beside those that its user has; the kernel does not apply
+            it to root.
+        open_files: At the same time.
     """
 
     seconds: float = 10.0

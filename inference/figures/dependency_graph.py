@@ -115,7 +115,12 @@ def edge_text(edge: Dependence) -> str:
 
 @dataclass(frozen=True)
 class _Row:
-    """An instruction's extent. `entries`: {key of an edge: y of its end}; `exits`: y of its own values."""
+    """An instruction's extent.
+
+    Attributes:
+        entries: {key of an edge: y of its end}.
+        exits: Y of its own values.
+    """
 
     top: float
     bottom: float

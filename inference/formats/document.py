@@ -69,8 +69,10 @@ class UsageEntry:
 class VerdictEntry:
     """The verdict of explainable inference on one scheme, as written.
 
-    `uops`: None where it could not characterise the scheme. `cycles`: of one instance alone; `counted`: µops
-    by a performance counter; None where the file lacks them.
+    Attributes:
+        uops: None where it could not characterise the scheme.
+        cycles: Of one instance alone.
+        counted: µops by a performance counter; None where the file lacks them.
     """
 
     row: int

@@ -30,9 +30,11 @@ from inference.isa.targets import code_target
 class SchemeEvidence:
     """Evidence for a scheme's µops, as far as an export can state it in a line.
 
-    `measured`: cycles of one instance alone; `counted`: its µops by a performance counter; None where
-    missing. `witnesses`: number of pairs of experiments that show its µops. `doubts`, `conflicts`: sentences;
-    the latter are about other results of the machine.
+    Attributes:
+        measured: Cycles of one instance alone.
+        counted: Its µops by a performance counter; None where missing.
+        witnesses: Number of pairs of experiments that show its µops.
+        doubts, conflicts: Sentences; the latter are about other results of the machine.
     """
 
     measured: float | None = None
@@ -49,8 +51,10 @@ NO_EVIDENCE = SchemeEvidence()
 class ExportedScheme:
     """A scheme of a mapping. `operands` are objects as `Operand.as_json` makes them.
 
-    `slots`: issue slots that it takes. `predicted`: cycles of one instance alone by the mapping. `hidden`:
-    what no experiment can show of its µops.
+    Attributes:
+        slots: Issue slots that it takes.
+        predicted: Cycles of one instance alone by the mapping.
+        hidden: What no experiment can show of its µops.
     """
 
     text: str

@@ -59,8 +59,10 @@ class ImportedExplanation:
 class _Known:
     """What speaks for and against verdicts.
 
-    `rejections`: one mapping per run, by scheme; `floods`: witnesses from measured experiments, by scheme;
-    `classes`: by blocking instruction.
+    Attributes:
+        rejections: One mapping per run, by scheme.
+        floods: Witnesses from measured experiments, by scheme.
+        classes: By blocking instruction.
     """
 
     rejections: tuple[Mapping[str, Rejection], ...]

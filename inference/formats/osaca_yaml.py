@@ -54,10 +54,14 @@ _SHIFT_BY_1 = "0x1"
 
 @dataclass(frozen=True)
 class OsacaForm:
-    """A scheme as OSACA sees it. `suffixed`: the mnemonic with its width suffix.
+    """A scheme as OSACA sees it.
 
-    `regular`: the last operand is only written and the others are only read. `latency` in cycles. `alone`:
-    cycles of one instance where its ports are unknown.
+    `latency` in cycles.
+
+    Attributes:
+        suffixed: The mnemonic with its width suffix.
+        regular: The last operand is only written and the others are only read.
+        alone: Cycles of one instance where its ports are unknown.
     """
 
     scheme: ExportedScheme

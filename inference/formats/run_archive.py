@@ -61,7 +61,12 @@ class ArchivedSet(_ArchivedRow):
 
 
 class ArchivedMeasurement(_Document):
-    """A measurement. `terms`: {scheme: count}; `cycles`: per execution."""
+    """A measurement.
+
+    Attributes:
+        terms: {scheme: count}.
+        cycles: Per execution.
+    """
 
     terms: dict[str, int]
     cycles: float | None = None
@@ -138,7 +143,12 @@ class ArchivedVerdict(_Document):
 
 
 class ArchivedFrontPoint(_Document):
-    """A point of a front. `mapping`: in our own JSON; `own`: it is the run's mapping itself."""
+    """A point of a front.
+
+    Attributes:
+        mapping: In our own JSON.
+        own: It is the run's mapping itself.
+    """
 
     place: int = Field(ge=0, le=32_767)
     error: float = Field(ge=0)

@@ -48,8 +48,10 @@ _TEXT_OR_WORD = re.compile(rf"{_TEXT.pattern}|(?<![\w.])(?:True|False|None)(?![\
 class Source:
     """A decoded file: its text and, for JSON, its data.
 
-    `part`: which part of a file with several parts to read, "" for the first. `unit`: of numbers for which
-    the file names none; None concludes it from the numbers. `problems`: where readers note problems.
+    Attributes:
+        part: Which part of a file with several parts to read, "" for the first.
+        unit: Of numbers for which the file names none; None concludes it from the numbers.
+        problems: Where readers note problems.
     """
 
     file_name: str

@@ -57,7 +57,12 @@ class YamlDocument:
 
 
 class FaultyFieldError(Exception):
-    """An invalid field. `right`: what is expected; `line`: of the field, None for that of its document."""
+    """An invalid field.
+
+    Args:
+        right: What is expected.
+        line: Of the field, None for that of its document.
+    """
 
     def __init__(self, message: str, right: str, field: str, line: int | None = None) -> None:
         super().__init__(message)

@@ -163,8 +163,10 @@ class LlvmSchemes:
 
         Where there is none, the reason.
 
-        `words`: an opcode, and the operands where known. Operands distinguish conditions and the like, which
-        are immediates of one opcode. `setting`: the `config` of a benchmark, which says the mode of vectors.
+        Args:
+            words: An opcode, and the operands where known. Operands distinguish conditions and the like,
+                which are immediates of one opcode.
+            setting: The `config` of a benchmark, which says the mode of vectors.
         """
         meaning = self._names.llvm_meaning(words[0], setting)
         opcode_candidates = self._schemes_of_opcode(meaning.opcode)

@@ -65,8 +65,9 @@ class DriftComparison:
 class DriftCheck:
     """One round of checks.
 
-    `unanswered`: number of checks without a number to compare. `amended`: (replaced number, new result) of
-    contradicted results.
+    Attributes:
+        unanswered: Number of checks without a number to compare.
+        amended: (replaced number, new result) of contradicted results.
     """
 
     compared: tuple[DriftComparison, ...]

@@ -67,8 +67,9 @@ class PlannedStep:
 class RunPlan:
     """The steps of a run with the time of each, and the seconds until it ends.
 
-    `left`: None where it cannot be estimated, and for runs that have ended. `slowdown`: duration of the work
-    so far relative to earlier runs; `is_slow` where pages say so.
+    Attributes:
+        left: None where it cannot be estimated, and for runs that have ended.
+        slowdown: Duration of the work so far relative to earlier runs; `is_slow` where pages say so.
     """
 
     steps: tuple[PlannedStep, ...]

@@ -55,9 +55,12 @@ _MODELS: dict[FileContent | None, type[ImportedRow]] = {
 class Preview:
     """A parsed file with the instruction set that it is stored with.
 
-    `isa`: None where the import would create the instruction set `new_isa`. `own_name`: the name in the file,
-    or its file name. `explanation`: results of explainable inference, with the experiment sets `evidence`.
-    `substitutes`: {unknown name: scheme}; `leave_out`: whether rows with problems are left out.
+    Attributes:
+        isa: None where the import would create the instruction set `new_isa`.
+        own_name: The name in the file, or its file name.
+        explanation: Results of explainable inference, with the experiment sets `evidence`.
+        substitutes: {unknown name: scheme}.
+        leave_out: Whether rows with problems are left out.
     """
 
     parsed: Parsed

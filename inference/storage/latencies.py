@@ -188,7 +188,8 @@ NEAR = 0.1
 class DisagreeingPair:
     """A pair of operands whose measured latency differs from the documented one.
 
-    `least`, `most`: measured cycles, None where there is no value, with the reason `why`.
+    Attributes:
+        least, most: Measured cycles, None where there is no value, with the reason `why`.
     """
 
     scheme_id: int
@@ -204,9 +205,13 @@ class DisagreeingPair:
 
 @dataclass(frozen=True, slots=True)
 class DocumentedShare:
-    """Agreement of a set with documented latencies. `pairs`: documented ones; `within`: within `NEAR` cycles.
+    """Agreement of a set with documented latencies.
 
-    `according_to`: the document. `off`: pairs that differ.
+    Attributes:
+        pairs: Documented ones.
+        within: Within `NEAR` cycles.
+        according_to: The document.
+        off: Pairs that differ.
     """
 
     core: str

@@ -60,7 +60,9 @@ class UnreadTextError(BlockError):
 def read(text: str, most: int, isa: str = DEFAULT, usual: str = DEFAULT) -> BlocksOfText:
     """`inference.isa.blocks.read` in another process. Raises `BlockError`, also where that process fails.
 
-    `isa`: the name of an instruction set, or `DETECTED`; `usual`: of texts that show none.
+    Args:
+        isa: The name of an instruction set, or `DETECTED`.
+        usual: Of texts that show none.
     """
     request = json.dumps({"text": text, "most": most, "isa": isa, "usual": usual}).encode()
     status, answer = _processes.exchange(request)

@@ -44,10 +44,13 @@ class UngroupedDiscovery:
 class DiscoveryFamily:
     """Discoveries with one cause.
 
-    `members`: their numbers, by size of the witness. `predictions`: for each tool the lowest and the highest
-    cycles of the members' witnesses, None where it gave no number. `blocks`: places, among the disagreements,
-    that a member subsumes; `own`: how many of these no larger family covers. `interval`: 95 % confidence
-    interval of `share`.
+    Attributes:
+        members: Their numbers, by size of the witness.
+        predictions: For each tool the lowest and the highest cycles of the members' witnesses, None where
+            it gave no number.
+        blocks: Places, among the disagreements, that a member subsumes.
+        own: How many of these no larger family covers.
+        interval: 95 % confidence interval of `share`.
     """
 
     name: str
@@ -69,8 +72,11 @@ class DiscoveryFamily:
 class CampaignFamilies:
     """All families, the largest share first.
 
-    `disagreements`: number of disagreements among the judged blocks; `explained`: covered by any family;
-    `by_ten`: covered by the ten largest. `questions`: number of questions that the causes took.
+    Attributes:
+        disagreements: Number of disagreements among the judged blocks.
+        explained: Covered by any family.
+        by_ten: Covered by the ten largest.
+        questions: Number of questions that the causes took.
     """
 
     families: tuple[DiscoveryFamily, ...]

@@ -128,10 +128,13 @@ def accesses_memory(scheme: Scheme) -> bool:
 class CulpritInstructions:
     """The instructions that a discovery is about.
 
-    `classes`: for each constrained instruction the class of most schemes that it represents, or its memory
-    access where nothing else is constrained; without repetitions. `mnemonics`: (class, mnemonic) of the
-    represented schemes; that of the witness where the class is a memory access, or where many match a
-    constrained mnemonic. `memory`: all access memory; `scalar`: all compute a single floating-point number.
+    Attributes:
+        classes: For each constrained instruction the class of most schemes that it represents, or its
+            memory access where nothing else is constrained; without repetitions.
+        mnemonics: (class, mnemonic) of the represented schemes; that of the witness where the class is a
+            memory access, or where many match a constrained mnemonic.
+        memory: All access memory.
+        scalar: All compute a single floating-point number.
     """
 
     classes: tuple[str, ...]

@@ -183,7 +183,9 @@ def _merged(groups: Sequence[MemberGroup], most: int) -> list[MemberGroup]:
 class FamilyIdentity:
     """What identifies a family across campaigns, whatever the seed.
 
-    `classes`: those of the family; `others`: further classes of its members. Stored with the family.
+    Attributes:
+        classes: Those of the family.
+        others: Further classes of its members. Stored with the family.
     """
 
     kind: str

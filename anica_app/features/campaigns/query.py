@@ -67,10 +67,12 @@ _MAX_BYTES, _MAX_VALUES = 16 << 20, 1_000_000
 def campaigns(text: str = "", kind: str = "", tool: int | None = None) -> QuerySet[Campaign]:
     """All campaigns with what lists show of them, without their configurations.
 
-    `text`: of those with it in name or note; `kind`: of this kind; `tool`: with this predictor, by its id.
-    Each row has its run; its predictors in order, as `seats`; `discovery_count`, how many of its discoveries
-    no other one subsumes; and `explained`, the share of fresh interesting blocks that these subsume (None
-    where that was not computed).
+    Args:
+        text: Of those with it in name or note.
+        kind: Of this kind.
+        tool: With this predictor, by its id. Each row has its run; its predictors in order, as `seats`;
+            `discovery_count`, how many of its discoveries no other one subsumes; and `explained`, the share
+            of fresh interesting blocks that these subsume (None where that was not computed).
     """
     rows = Campaign.objects.select_related("run").defer(
         "config", "facts", "note", "run__config", "run__result", "run__note", "run__error"

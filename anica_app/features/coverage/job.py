@@ -228,9 +228,10 @@ class SetBlock:
 class Coverage:
     """Which discovery covers which block: `covered[d, b]` for `discoveries[d]` and `blocks[b]`.
 
-    `strange`: blocks with an instruction that has no scheme; `unsaid`: discoveries that cannot be expressed
-    here. Both are undecided. `widened`: constraints on µops were ignored, so that some discoveries count for
-    more.
+    Attributes:
+        strange: Blocks with an instruction that has no scheme.
+        unsaid: Discoveries that cannot be expressed here. Both are undecided.
+        widened: Constraints on µops were ignored, so that some discoveries count for more.
     """
 
     discoveries: tuple[Discovery, ...]

@@ -67,9 +67,14 @@ class BugReport:
     """A block that shows a discovery, with all known about it. `predictors` are the campaign's tools.
 
     `code` is the witness; `answers` of the campaign's tools come first; `digits` is "" for the default
-    witness. `evidence`: (sampled blocks, interesting ones), None where unknown. `more_examples`: (code,
-    answers of the campaign's tools). `address` is the page of the discovery, "" where unknown. `family`: name
-    of a family that is reported as a whole, with the sentences about its `cause`.
+    witness.
+
+    `address` is the page of the discovery, "" where unknown.
+
+    Attributes:
+        evidence: (sampled blocks, interesting ones), None where unknown.
+        more_examples: (code, answers of the campaign's tools).
+        family: Name of a family that is reported as a whole, with the sentences about its `cause`.
     """
 
     discovery: Discovery

@@ -112,9 +112,11 @@ def _answers_now(row: Predictor, codes: Sequence[bytes], isa: str, task: Task | 
 class ComparedFamilies:
     """The comparison with the campaign `against`.
 
-    `before`: {place of a family: id of the earlier one}. `status`: {place of a family: its status}.
-    `vanished`: earlier families on whose witness the tools agree now; `unseen`: earlier families that were
-    not found again otherwise.
+    Attributes:
+        before: {place of a family: id of the earlier one}.
+        status: {place of a family: its status}.
+        vanished: Earlier families on whose witness the tools agree now.
+        unseen: Earlier families that were not found again otherwise.
     """
 
     against: Campaign
@@ -161,7 +163,9 @@ def _seats(campaign: Campaign) -> list[tuple[str, Json]]:
 class FamilyComparison:
     """The inputs of a comparison with the families of an earlier campaign.
 
-    `ask`: answers of this campaign's tools. `explained`: the blocks by which its families were weighed.
+    Attributes:
+        ask: Answers of this campaign's tools.
+        explained: The blocks by which its families were weighed.
     """
 
     against: Campaign

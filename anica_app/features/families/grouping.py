@@ -203,8 +203,11 @@ def earlier_campaign(campaign: Campaign, chosen: int | None) -> Campaign | None:
 
 @dataclass(frozen=True)
 class CampaignGrouping:
-    """The inputs of grouping. `against`: id of a campaign to compare with, None for the newest that fits;
-    `referee`: id of a predictor that judges, None without.
+    """The inputs of grouping.
+
+    Attributes:
+        against: Id of a campaign to compare with, None for the newest that fits.
+        referee: Id of a predictor that judges, None without.
     """
 
     task: Task

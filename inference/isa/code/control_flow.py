@@ -22,9 +22,10 @@ MAX_DETOURS = 50
 class CodeStep(NamedTuple):
     """One instruction in the order of the code.
 
-    `flow`: "next", "jump" (unconditional), "branch" (conditional), "call" (system calls included) or "end"
-    (return, indirect jump, trap). `target`: the address of a direct jump's target, None without or where
-    unknown.
+    Attributes:
+        flow: "next", "jump" (unconditional), "branch" (conditional), "call" (system calls included) or
+            "end" (return, indirect jump, trap).
+        target: The address of a direct jump's target, None without or where unknown.
     """
 
     address: int

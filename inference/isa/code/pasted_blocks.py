@@ -50,9 +50,11 @@ _NO_CODE = ("#", "/", ".", ";", "*")
 
 @dataclass(frozen=True)
 class BlocksOfText:
-    """All blocks of a text. `skipped`: number of ignored lines or statements, described in `notes`.
+    """All blocks of a text.
 
-    `dropped`: lines that look like code and are in no block; pages show them beside the blocks.
+    Attributes:
+        skipped: Number of ignored lines or statements, described in `notes`.
+        dropped: Lines that look like code and are in no block; pages show them beside the blocks.
     """
 
     pieces: tuple[Piece, ...]

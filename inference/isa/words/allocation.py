@@ -49,7 +49,9 @@ class WordAllocationError(ValueError):
 class OperandChoice:
     """An operand, or a part of an address, whose register can be chosen.
 
-    `span`: number of consecutive registers. `below`: upper limit of the number, exclusive.
+    Attributes:
+        span: Number of consecutive registers.
+        below: Upper limit of the number, exclusive.
     """
 
     bank: str
@@ -62,7 +64,9 @@ class OperandChoice:
 class OperandDemands:
     """All choices of a scheme in order, and its access to memory at a fixed base.
 
-    `near`: the displacement is short. `memory`: "" without, or with a base of its own.
+    Attributes:
+        near: The displacement is short.
+        memory: "" without, or with a base of its own.
     """
 
     choices: tuple[OperandChoice, ...]

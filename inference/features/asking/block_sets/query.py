@@ -74,9 +74,12 @@ class BlockSetView:
 class BlockFilter:
     """Which blocks of a set are listed; the default lists all.
 
-    `mnemonics`: words, each of which a block must match: "imul" or "vp*", or must not match: "-div". Other
-    names of a mnemonic count as well: "imulq". `length`: number of instructions. `column` with `answer_kind`:
-    the id of a column, and what it has for the blocks.
+    `column` with `answer_kind`: the id of a column, and what it has for the blocks.
+
+    Attributes:
+        mnemonics: Words, each of which a block must match: "imul" or "vp*", or must not match: "-div".
+            Other names of a mnemonic count as well: "imulq".
+        length: Number of instructions.
     """
 
     mnemonics: str = ""

@@ -29,8 +29,10 @@ _NAMED_CPUS = 5
 class LoopAnswer:
     """What a core model says about one block of a text.
 
-    `question`: as asked; of a text that is too long for an address, about the block alone. `number`: the
-    block's place among `reading.pieces`, from 1. `verdict`: a sentence.
+    Attributes:
+        question: As asked; of a text that is too long for an address, about the block alone.
+        number: The block's place among `reading.pieces`, from 1.
+        verdict: A sentence.
     """
 
     question: LoopQuestion

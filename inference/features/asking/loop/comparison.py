@@ -46,9 +46,11 @@ class LoopVersion:
 
 @dataclass(frozen=True)
 class ComparedCell:
-    """Cycles of a version, "" where it has none. `difference`: from the first version, None where unknown.
+    """Cycles of a version, "" where it has none.
 
-    `limits`: whether no bound of the version is larger.
+    Attributes:
+        difference: From the first version, None where unknown.
+        limits: Whether no bound of the version is larger.
     """
 
     text: str

@@ -21,8 +21,9 @@ MAX_CPUS = 100
 class LoopCpu:
     """A core model as a CPU to choose; `name` is the core model's and unique.
 
-    `core`: a row of the database, or a core that comes with the software. `is_here`: measured on the computer
-    that the site runs on.
+    Attributes:
+        core: A row of the database, or a core that comes with the software.
+        is_here: Measured on the computer that the site runs on.
     """
 
     name: str

@@ -33,9 +33,11 @@ class EvidenceRequest(BaseModel):
 
 @dataclass(frozen=True)
 class LatencyLine:
-    """The latency of a pair of operands. `cycles`: None where the destination does not wait for the source.
+    """The latency of a pair of operands.
 
-    `basis`: what the cycles rest on, "" where they were measured by themselves.
+    Attributes:
+        cycles: None where the destination does not wait for the source.
+        basis: What the cycles rest on, "" where they were measured by themselves.
     """
 
     source: str

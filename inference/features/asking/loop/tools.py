@@ -64,8 +64,9 @@ class ToolRow:
     """A line of the table: `cycles` of a predictor, or the `reason` why there are none; neither while it is
     asked.
 
-    `bound`: the bound of the chosen core model that has about the same cycles. `percent`: off the
-    measurement, or off the chosen core model without one.
+    Attributes:
+        bound: The bound of the chosen core model that has about the same cycles.
+        percent: Off the measurement, or off the chosen core model without one.
     """
 
     name: str
@@ -151,7 +152,9 @@ def tools_address(question: MeasuredQuestion) -> str:
 class ToolTable:
     """The answers of all tools, and the `unasked` ones.
 
-    `run`: the newest query, if it has not ended. `left_out`: {why tools are not asked: their names}.
+    Attributes:
+        run: The newest query, if it has not ended.
+        left_out: {why tools are not asked: their names}.
     """
 
     rows: Sequence[ToolRow]

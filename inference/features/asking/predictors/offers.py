@@ -40,8 +40,11 @@ class Offer:
     """An offered predictor: `text` is the argument of `predictors.query.predictor_row`, `label` its name on
     pages.
 
-    `usual`: it is preselected. `fixed`: it is stored with options of its own, such as a processor. `isas`:
-    the instruction sets whose blocks it answers for, with one processor or another unless it is fixed.
+    Attributes:
+        usual: It is preselected.
+        fixed: It is stored with options of its own, such as a processor.
+        isas: The instruction sets whose blocks it answers for, with one processor or another unless it is
+            fixed.
     """
 
     text: str

@@ -69,10 +69,12 @@ class PredictorAnswer:
     """A predictor's answer for a block, or the `error` that prevented it; with neither, it has not answered
     yet.
 
-    `percent_of_largest`: its cycles in per cent of the largest answer. `percent_off_measured`: its difference
-    from a machine's measurement, in per cent of the measurement. `row`: None where it has been deleted.
-    `loop_treatment`: whether the branch of a loop is included, in words. `closest_bound`: the bound of a core
-    model that is closest to its number, in words.
+    Attributes:
+        percent_of_largest: Its cycles in per cent of the largest answer.
+        percent_off_measured: Its difference from a machine's measurement, in per cent of the measurement.
+        row: None where it has been deleted.
+        loop_treatment: Whether the branch of a loop is included, in words.
+        closest_bound: The bound of a core model that is closest to its number, in words.
     """
 
     pk: int

@@ -80,8 +80,9 @@ def _key(row: Model) -> _Key:
 class DifferingExperiment(Distinction):
     """An experiment on which two mappings differ, with both predictions in cycles and its measurement.
 
-    `measured`: median of the settled measurements, None without one. `experiment_id`: None if it is not
-    stored.
+    Attributes:
+        measured: Median of the settled measurements, None without one.
+        experiment_id: None if it is not stored.
     """
 
     measured: float | None = None

@@ -226,7 +226,9 @@ def _bounds(
 class ComparisonSummary:
     """The stored parts of a sheet, computed before the transaction that stores them.
 
-    `points`: fields of the comparison. `fields`: those of each column.
+    Attributes:
+        points: Fields of the comparison.
+        fields: Those of each column.
     """
 
     sheet: AnswerSheet

@@ -86,8 +86,9 @@ class SheetKey(NamedTuple):
 class UnsavedComparison:
     """The additions of a comparison that is computed when it is viewed, and never saved.
 
-    `address`: the URL of the page with its views, with a query. `csv_address`: the URL of the views as files,
-    with a query; "" if there are none.
+    Attributes:
+        address: The URL of the page with its views, with a query.
+        csv_address: The URL of the views as files, with a query; "" if there are none.
     """
 
     key: SheetKey

@@ -22,8 +22,10 @@ Buttons = Sequence[tuple[str, str]]
 class LinkedText(str):
     """The text of a cell, with its link and note on a page.
 
-    `url`: the target of the link, "" for none. With a `label`, the link is that text, behind the cell's text.
-    `note`: a line below the text.
+    Attributes:
+        url: The target of the link, "" for none. With a `label`, the link is that text, behind the cell's
+            text.
+        note: A line below the text.
     """
 
     url: str
@@ -241,9 +243,12 @@ def disagreement_table(
     note: str,
     url: Callable[[int, int], str] = lambda place, other: "",
 ) -> PublishedTable:
-    """How often each two of the named sources differ, in per cent of the items for which both have a number.
+    """How often each two of the named sources differ, in per cent of the items for which both have a
+    number.
 
-    `title`: the heading of the sources. `url`: the page with the items that distinguish two of them.
+    Args:
+        title: The heading of the sources.
+        url: The page with the items that distinguish two of them.
     """
     rows = tuple(
         (

@@ -66,8 +66,9 @@ from inference.web.published_page import PublishedTable
 class ComparisonView:
     """A view.
 
-    `applies`: whether it applies to a comparison with these columns. `has_page`: whether its tables fill a
-    tab.
+    Attributes:
+        applies: Whether it applies to a comparison with these columns.
+        has_page: Whether its tables fill a tab.
     """
 
     name: str

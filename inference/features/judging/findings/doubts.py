@@ -42,7 +42,9 @@ from inference.web.validation import RequestError
 class MappingDoubts:
     """The doubts about a mapping, compared with `other`, judged by one of its `evaluations` in cycles.
 
-    `doubts`: all of them. `listed`: those of the requested kind and schemes.
+    Attributes:
+        doubts: All of them.
+        listed: Those of the requested kind and schemes.
     """
 
     row: PortMapping

@@ -46,8 +46,11 @@ REPEATS = 5
 class DoubtDecision:
     """An experiment that decides between two sets of µops of a scheme, and its measurement.
 
-    `distinction.first`: cycles predicted with the mapping's µops; `second`: with the others. `measured`: the
-    median of the settled measurements, None without one. `experiment_id`: row id, None if it is not stored.
+    `distinction.first`: cycles predicted with the mapping's µops; `second`: with the others.
+
+    Attributes:
+        measured: The median of the settled measurements, None without one.
+        experiment_id: Row id, None if it is not stored.
     """
 
     distinction: Distinction

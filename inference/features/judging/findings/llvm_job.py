@@ -41,9 +41,13 @@ class DifferingScheme:
     """A scheme on which LLVM differs. Cycles are those of one instance; `measured` is None without a
     measurement.
 
-    `usage`: the mapping's µops in words, with conflicting results; `masks`: as (port mask, count).
-    `pressure`: (resource of LLVM, cycles). `command`: repeats llvm-mca's prediction. `evidence`: the
-    witnesses in words. `doubts`: the doubts about the mapping's µops.
+    Attributes:
+        usage: The mapping's µops in words, with conflicting results.
+        masks: As (port mask, count).
+        pressure: (resource of LLVM, cycles).
+        command: Repeats llvm-mca's prediction.
+        evidence: The witnesses in words.
+        doubts: The doubts about the mapping's µops.
     """
 
     scheme: str
@@ -88,7 +92,9 @@ class DifferingScheme:
 class LlvmDifference:
     """The report. `tolerance` is relative; `within` of the `asked` schemes differ by no more.
 
-    `unknown`: (scheme, reason) of schemes without an answer by LLVM. `head`: the mapping's provenance.
+    Attributes:
+        unknown: (scheme, reason) of schemes without an answer by LLVM.
+        head: The mapping's provenance.
     """
 
     mapping: str

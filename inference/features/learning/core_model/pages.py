@@ -80,9 +80,11 @@ def core_models_page(request: HttpRequest) -> HttpResponse:
 
 @dataclass(frozen=True)
 class KindRow:
-    """A kind of instructions in the table. `chips`: index, label and own name of its ports.
+    """A kind of instructions in the table.
 
-    `unsettled`: number of its schemes that another result of the machine contradicts.
+    Attributes:
+        chips: Index, label and own name of its ports.
+        unsettled: Number of its schemes that another result of the machine contradicts.
     """
 
     kind: UnitKind

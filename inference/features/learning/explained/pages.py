@@ -47,7 +47,9 @@ LISTED_BREAKERS = 200
 class VerdictRow:
     """A row of the table: the verdict, the µops in the mapping, the reason as text.
 
-    `word`: the strongest claim that the evidence allows; `conflicts`: differing results of the machine.
+    Attributes:
+        word: The strongest claim that the evidence allows.
+        conflicts: Differing results of the machine.
     """
 
     row: Characterisation

@@ -32,8 +32,11 @@ _LATEST = 200  # newest runs and sets that are searched
 
 @dataclass(frozen=True)
 class MachineOptions:
-    """Machines for measuring again. `able`: available ones, the mapping's machine first. `lacking`: per other
-    machine, why it is unavailable and what would help.
+    """Machines for measuring again.
+
+    Attributes:
+        able: Available ones, the mapping's machine first.
+        lacking: Per other machine, why it is unavailable and what would help.
     """
 
     able: Sequence[Machine]

@@ -97,10 +97,13 @@ class ReasonLine:
 
 @dataclass(frozen=True)
 class BlockingLine:
-    """A row of Tables 6.1 and 6.2. `ports`: (index, name), empty before they are known.
+    """A row of Tables 6.1 and 6.2.
 
-    `sought`: whether the ports have been searched. `wide`: so many ports that the bottleneck hides µops on
-    them (§6.2.3). `documented`: the ports that the user gave.
+    Attributes:
+        ports: (index, name), empty before they are known.
+        sought: Whether the ports have been searched.
+        wide: So many ports that the bottleneck hides µops on them (§6.2.3).
+        documented: The ports that the user gave.
     """
 
     blocker: str

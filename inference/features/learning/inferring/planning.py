@@ -33,9 +33,12 @@ _LEFT_EMPTY = ("known", "sample", "scheme_filter")
 class InferencePlan:
     """The plan of a valid form: configuration, schemes and effort.
 
-    `recorded`: experiments come from sets instead of measuring. `held_out`: number of experiments for
-    judging. `measuring`: seconds of measuring, a part of `seconds`. `note`: the basis of the estimate.
-    `carried_over`: settings of the copied run that the form has no field for, as text.
+    Attributes:
+        recorded: Experiments come from sets instead of measuring.
+        held_out: Number of experiments for judging.
+        measuring: Seconds of measuring, a part of `seconds`.
+        note: The basis of the estimate.
+        carried_over: Settings of the copied run that the form has no field for, as text.
     """
 
     config: Json

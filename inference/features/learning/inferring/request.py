@@ -87,8 +87,11 @@ Source = Annotated[
 class KnownFacts(RequestPart):
     """Facts about schemes, by their texts; see `CegarProblem` and `ExplainProblem`.
 
-    `uops`: number of µops; `widths`: size of the port set; `improper`: schemes one of whose µops has the
-    ports of another scheme; `documented`: port names.
+    Attributes:
+        uops: Number of µops.
+        widths: Size of the port set.
+        improper: Schemes one of whose µops has the ports of another scheme.
+        documented: Port names.
     """
 
     uops: dict[str, int] = {}

@@ -92,9 +92,11 @@ def summary(record: Json) -> str:
 class SchedulerView:
     """A record prepared for the core model's page.
 
-    `open_parameters`: properties in which equally good policies differ. `clearest`: experiments whose
-    measured time differs most from the model without a scheduler. `code`: accuracy on code with dependencies;
-    `blocks`: the blocks of it that the policy changes most.
+    Attributes:
+        open_parameters: Properties in which equally good policies differ.
+        clearest: Experiments whose measured time differs most from the model without a scheduler.
+        code: Accuracy on code with dependencies.
+        blocks: The blocks of it that the policy changes most.
     """
 
     record: SchedulerRecord

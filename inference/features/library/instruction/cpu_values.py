@@ -44,9 +44,11 @@ _SAME_SHARE, _SAME_CYCLES = 0.05, 0.1
 
 @dataclass(frozen=True, slots=True)
 class SchemeOnCpu:
-    """A scheme on a CPU; None for unknown numbers. `is_measured`: the cycles are of one instance alone.
+    """A scheme on a CPU; None for unknown numbers.
 
-    `latency`: in cycles, of the slowest pair of operands; a bound where `is_bound`.
+    Attributes:
+        is_measured: The cycles are of one instance alone.
+        latency: In cycles, of the slowest pair of operands; a bound where `is_bound`.
     """
 
     uops: Uops | None = None

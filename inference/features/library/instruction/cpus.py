@@ -25,9 +25,12 @@ RECORDED = "r-"
 class Cpu:
     """A machine with its results, an imported mapping, or a core model that is a document.
 
-    `key`: its name in addresses. `forms`: number of forms with facts. `other_mappings`: further mappings of
-    the same core. `core_model`: of the machine, or the document itself, unsaved where it comes with the
-    software. `document`: how good such a document is, None for others.
+    Attributes:
+        key: Its name in addresses.
+        forms: Number of forms with facts.
+        other_mappings: Further mappings of the same core.
+        core_model: Of the machine, or the document itself, unsaved where it comes with the software.
+        document: How good such a document is, None for others.
     """
 
     key: str

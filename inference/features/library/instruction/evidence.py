@@ -66,7 +66,9 @@ class AloneTime:
 class FormLatency:
     """The latencies of a form in one set, or in a document: least to most, or a bound; None if unknown.
 
-    `pairs`: in the form of `inference.core.latency.PairLatency.as_json`; `idioms`: of `Idiom.as_json`.
+    Attributes:
+        pairs: In the form of `inference.core.latency.PairLatency.as_json`.
+        idioms: Of `Idiom.as_json`.
     """
 
     latency_set: LatencySet | None
@@ -106,10 +108,14 @@ class OtherNumber:
 class FormOnCpu:
     """A cell of the card; `uops` is None if the mapping does not describe the form.
 
-    `slots` is None if the mapping has no limit of slots. `residual` is over the experiments with the form in
-    `evaluation`. `grounds`: the evidence that decides `word`; `conflicts`: differing results of the machine.
-    `conditions`: idioms, false dependencies, fusion and the like, as sentences. `document`: how good the core
-    model is that the facts are from, where it is a document.
+    `slots` is None if the mapping has no limit of slots. `residual` is over the experiments with the form
+    in `evaluation`.
+
+    Attributes:
+        grounds: The evidence that decides `word`.
+        conflicts: Differing results of the machine.
+        conditions: Idioms, false dependencies, fusion and the like, as sentences.
+        document: How good the core model is that the facts are from, where it is a document.
     """
 
     uops: Uops | None
@@ -207,8 +213,9 @@ class FormEvidence:
     """Facts by (machine, scheme): times alone and latencies; by (mapping, scheme): verdicts with numbers of
     witnesses.
 
-    `by_set`: times alone by (set, scheme), of sets without a machine. `sets_of_run`: {run: such sets that it
-    made}.
+    Attributes:
+        by_set: Times alone by (set, scheme), of sets without a machine.
+        sets_of_run: {run: such sets that it made}.
     """
 
     alone: Mapping[tuple[int, int], AloneTime]

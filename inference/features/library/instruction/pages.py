@@ -87,7 +87,12 @@ class CardLine:
 
 @dataclass(frozen=True)
 class FormRow:
-    """A form with its lines. `summary`: a sentence; `uops_info`: the address of its page there."""
+    """A form with its lines.
+
+    Attributes:
+        summary: A sentence.
+        uops_info: The address of its page there.
+    """
 
     scheme: InstructionScheme
     summary: str

@@ -71,10 +71,13 @@ class InstructionForm:
 
 @dataclass(frozen=True)
 class InstructionCard:
-    """A card. `cpus` are listed, `further` can be added. `silent`: forms without facts on the listed CPUs.
+    """A card. `cpus` are listed, `further` can be added.
 
-    `relatives`: the mnemonic with or without its leading `v`. `elsewhere`: other instruction sets that have
-    it. `forms_left_out`: number of forms without the requested operands.
+    Attributes:
+        silent: Forms without facts on the listed CPUs.
+        relatives: The mnemonic with or without its leading `v`.
+        elsewhere: Other instruction sets that have it.
+        forms_left_out: Number of forms without the requested operands.
     """
 
     isa: ISA

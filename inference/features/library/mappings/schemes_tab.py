@@ -84,10 +84,15 @@ class Checks:
 
 @dataclass(frozen=True)
 class SchemeRow:
-    """A row of the table. `slots`: issue slots; `predicted`, `measured`: cycles of one instance.
+    """A row of the table.
 
-    `hidden`: µops that no experiment can reveal. `counted`: its issue slots from padded experiments. `check`:
-    None without measurements. `conflicts`: differing results of the machine.
+    Attributes:
+        slots: Issue slots.
+        predicted, measured: Cycles of one instance.
+        hidden: µops that no experiment can reveal.
+        counted: Its issue slots from padded experiments.
+        check: None without measurements.
+        conflicts: Differing results of the machine.
     """
 
     pk: int

@@ -66,8 +66,11 @@ class TableRequest(BaseModel):
 class SchemeTable:
     """The table.
 
-    `cpus`: all that can be chosen; `columns`: the chosen ones; `rows`: the matching schemes; `hidden`: those
-    that are left out because they are of AVX-512.
+    Attributes:
+        cpus: All that can be chosen.
+        columns: The chosen ones.
+        rows: The matching schemes.
+        hidden: Those that are left out because they are of AVX-512.
     """
 
     isa: ISA

@@ -46,8 +46,11 @@ _NAME = "published by pmweb"
 
 @dataclass(frozen=True)
 class _PublishedCore:
-    """The content of a page. `latencies`: {scheme: (cycles as text, idioms)}; `front_end`: rows of the
-    table.
+    """The content of a page.
+
+    Attributes:
+        latencies: {scheme: (cycles as text, idioms)}.
+        front_end: Rows of the table.
     """
 
     isa: str

@@ -51,9 +51,12 @@ _MAX_OPTIONS = 40
 class PageFrame:
     """The surroundings of a page.
 
-    `linked`: style and script are files of the site; otherwise they are inlined. `home`: address of the
-    gallery, "" for a single page. `address`: absolute address of the page, "" if unknown; `card`: address of
-    its picture. `files`: (label, address) of the downloads.
+    Attributes:
+        linked: Style and script are files of the site; otherwise they are inlined.
+        home: Address of the gallery, "" for a single page.
+        address: Absolute address of the page, "" if unknown.
+        card: Address of its picture.
+        files: (label, address) of the downloads.
     """
 
     linked: bool = False

@@ -38,7 +38,9 @@ _BITS_BY_MASK = frozenset({"pdep", "pext"})
 class OperandValues:
     """Values of operands by their names: 64 bits, which vectors repeat.
 
-    `kind`: None for the only choice of values. `immediate`: None for the usual one.
+    Attributes:
+        kind: None for the only choice of values.
+        immediate: None for the usual one.
     """
 
     kind: ValueClass | None

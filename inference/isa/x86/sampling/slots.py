@@ -43,8 +43,10 @@ _LOW_BASES = (aliases(GPR64.name)[RBP],)
 class EncodedRegister(RegisterSlot):
     """A register operand and its encoding.
 
-    `position`: of the operand in the text that it is, or belongs to. `registers`: {family: register} that can
-    be encoded. `pair`: it is the first of two registers.
+    Attributes:
+        position: Of the operand in the text that it is, or belongs to.
+        registers: {family: register} that can be encoded.
+        pair: It is the first of two registers.
     """
 
     part: Part

@@ -65,14 +65,17 @@ _MAX_BYTES, _MAX_VALUES = 16 << 20, 1_000_000
 
 
 def campaigns(text: str = "", kind: str = "", tool: int | None = None) -> QuerySet[Campaign]:
-    """All campaigns with what lists show of them, without their configurations.
+    """Campaigns for lists, without their configurations.
 
     Args:
-        text: Of those with it in name or note.
-        kind: Of this kind.
-        tool: With this predictor, by its id. Each row has its run; its predictors in order, as `seats`;
-            `discovery_count`, how many of its discoveries no other one subsumes; and `explained`, the share
-            of fresh interesting blocks that these subsume (None where that was not computed).
+        text: Only campaigns with this text in name or note.
+        kind: Only campaigns of this kind.
+        tool: Only campaigns with the predictor of this id.
+
+    Returns:
+        Rows with their runs; their predictors in order, as `seats`; `discovery_count`, the number of
+        discoveries that no other one subsumes; and `explained`, the share of fresh interesting blocks that
+        these subsume (None where that was not computed).
     """
     rows = Campaign.objects.select_related("run").defer(
         "config", "facts", "note", "run__config", "run__result", "run__note", "run__error"

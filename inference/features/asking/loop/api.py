@@ -260,15 +260,10 @@ def explain_loop(request: HttpRequest, data: LoopToExplain) -> Any:
 
 
 class CodeToExplain(Code):
-    """Basic blocks of the model's instruction set and assumptions.
-
-    Attributes:
-        without: Bounds to leave out.
-        alike: All registers start with equal values, so that different ones address the same memory, as in
-            measurements.
-        nearest: Instructions that the model does not describe are replaced by the nearest schemes that it
-            does.
-        mode: Execution of a block without a jump, as straight code (unrolled) or as copies in a loop.
+    """Basic blocks of the model's instruction set and assumptions. `without`: bounds to leave out. `alike`:
+    all registers start with equal values, so that different ones address the same memory, as in measurements.
+    `nearest`: instructions that the model does not describe are replaced by the nearest schemes that it does.
+    `mode`: execution of a block without a jump, as straight code (unrolled) or as copies in a loop.
     """
 
     without: Annotated[list[BoundKind], Field(max_length=len(BoundKind))] = []

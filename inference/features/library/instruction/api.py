@@ -115,11 +115,9 @@ class InstructionCardOut(Schema):
 def get_instruction(request: HttpRequest, isa_id: Id, mnemonic: str, cpus: str = "", forms: str = "") -> Any:
     """Ports, cycles and latency of every form of an instruction, on several CPUs.
 
-    Alternative names of assemblers are accepted: `cmovnz`.
-
-    Args:
-        cpus: Keys of up to 8 CPUs, separated by commas; by default the first 8, this computer first.
-        forms: Only forms with these operands, as a search abbreviates them, such as `r64` or `xmm, m128`.
+    Alternative names of assemblers are accepted: `cmovnz`. `cpus`: keys of up to 8 CPUs, separated by commas;
+    by default the first 8, this computer first. `forms`: only forms with these operands, as a search
+    abbreviates them, such as `r64` or `xmm, m128`.
     """
     isa = get_object_or_404(ISA, pk=isa_id)
     parameters = {"mnemonic": mnemonic, "isa": isa.name, "cpus": cpus, "forms": forms}

@@ -176,12 +176,11 @@ def list_schemes(
     """List the schemes that match a search in the syntax of the scheme table: `imul ext:AVX2 memory:none`.
 
     Names of assemblers, uops.info and LLVM are accepted: `cmovnz`, `addq`, `ADD_R64_R64`, `ADD64rr`. Sorted
-    by `fit`, exact names come first, then measured schemes, then common register widths. AVX-512 is
-    included if the search names it, or with `avx512`.
+    by `fit`, exact names come first, then measured schemes, then common register widths. AVX-512 is included
+    if the search names it, or with `avx512`.
 
-    Args:
-        cpus: Keys of up to 4 CPUs, separated by commas, as instruction cards have them: `m3,r-zen-5`.
-        show: `known` for schemes that one of these knows, `differing` for those with different numbers.
+    `cpus`: keys of up to 4 CPUs, separated by commas, as instruction cards have them: `m3,r-zen-5`. `show`:
+    `known` for schemes that one of these knows, `differing` for those with different numbers.
     """
     isa = get_object_or_404(ISA, pk=isa_id)
     keys = tuple(filter(None, cpus.split(",")))

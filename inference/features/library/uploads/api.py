@@ -121,10 +121,8 @@ def preview_upload(
     `isa` is the name of an instruction set, `new_isa` of one to create; by default, the most likely one.
     `unit` applies to numbers without a unit; `auto` guesses it.
 
-    Args:
-        take_nearest: Replaces unknown names by the nearest schemes.
-        leave_out: Skips rows with problems. An import with the same effect has the fields `taken`, as
-            answered here, and `"broken": "leave out"`.
+    `take_nearest`: replaces unknown names by the nearest schemes; `leave_out`: skips rows with problems. An
+    import with the same effect has the fields `taken`, as answered here, and `"broken": "leave out"`.
     """
     row = get_object_or_404(waiting_uploads().defer(None), pk=upload_id)
     recognition = recognise(row.content)

@@ -156,15 +156,15 @@ def _known() -> frozenset[str]:
 
 def _mnemonics(names: str) -> list[str]:
     """The instructions of a cell: `ADD SUB`, `MULSS/D`, `(V)PADDB/W/D/Q`, `CMOVcc`."""
-    known: dict[str, None] = {}
+    distinct: dict[str, None] = {}
     for word in re.split(r"[\s,]+", names.replace("/ ", "/")):
         optional = _OPTIONAL.search(word)
         spellings = (
             [word] if optional is None else [_OPTIONAL.sub("", word, 1), _OPTIONAL.sub(r"\1", word, 1)]
         )
         for spelling in spellings:
-            known |= dict.fromkeys(_alternatives(spelling))
-    return [name for name in known if name in _known()]
+            distinct |= dict.fromkeys(_alternatives(spelling))
+    return [name for name in distinct if name in _known()]
 
 
 def _alternatives(word: str) -> Iterator[str]:

@@ -60,11 +60,11 @@ def reads_throughputs(source: Source) -> bool:
     return source.part != LATENCIES
 
 
-def pairs_of_sources(sources: Sequence[str], least: float, most: float) -> tuple[PairEntry, ...]:
+def pairs_of_sources(sources: Sequence[str], lowest: float, highest: float) -> tuple[PairEntry, ...]:
     """The latencies from sources in one register to the first operand: of several, the largest is known."""
     if len(sources) == 1:
-        return (PairEntry(sources[0], "1", least, most),)
-    return tuple(PairEntry(source, "1", at_most=most, why=LARGEST_OF_SOURCES) for source in sources)
+        return (PairEntry(sources[0], "1", lowest, highest),)
+    return tuple(PairEntry(source, "1", at_most=highest, why=LARGEST_OF_SOURCES) for source in sources)
 
 
 def throughputs_of(

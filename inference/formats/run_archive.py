@@ -245,7 +245,7 @@ class RunManifest(_Document):
     def _check_references(self) -> Self:
         mappings = [*self.mappings, *self.resource_mappings]
         evaluations = [evaluations for mapping in mappings for evaluations in mapping.all_evaluations()]
-        for label, numbers, known in (
+        for label, numbers, places in (
             ("machine", [row.machine for row in (*self.sets, *mappings)], set(self.machines)),
             (
                 "experiment set",
@@ -253,7 +253,7 @@ class RunManifest(_Document):
                 {row.id for row in self.sets},
             ),
         ):
-            if unknown := set(numbers) - known - {None}:
+            if unknown := set(numbers) - places - {None}:
                 raise ValueError(f"{label} {unknown.pop()} is named, but not in the zip of the run")
         return self
 

@@ -149,8 +149,8 @@ def _describe_archive(content: bytes) -> str:
     if "xl/workbook.xml" in names:
         return "the sheets of a workbook: save each as CSV"
     listed = ", ".join(excerpt(name) for name in names[:_NAMES_LISTED])
-    more = ", …" if len(names) > _NAMES_LISTED else ""
-    return f"{len(names):,} files: {listed}{more}" if names else "no file"
+    suffix = ", …" if len(names) > _NAMES_LISTED else ""
+    return f"{len(names):,} files: {listed}{suffix}" if names else "no file"
 
 
 def _decode(content: bytes, problems: Problems) -> str | None:

@@ -185,10 +185,10 @@ def named_schemes(opcodes: Collection[str], problems: Problems) -> NamedSchemes 
     try:
         for isa in (target.name for target in targets()):
             named = NamedSchemes(isa, llvm_schemes(isa))
-            known = sum(map(named.schemes.knows, names))
-            if known * 2 > len(names):
+            n_known = sum(map(named.schemes.knows, names))
+            if n_known * 2 > len(names):
                 return named
-            candidates.append((known, named))
+            candidates.append((n_known, named))
     except AssemblerError as error:
         problems.add(
             f"LLVM's names of instructions are needed: {error}",

@@ -173,8 +173,8 @@ class LlvmSchemes:
         candidates = [candidate for candidate in opcode_candidates if _is_meant(candidate, meaning)]
         if not candidates:
             return _reason(opcode_candidates, meaning)
-        if same := [candidate for candidate in candidates if candidate.words == tuple(words)]:
-            return min(same, key=_plainness)
+        if exact_matches := [candidate for candidate in candidates if candidate.words == tuple(words)]:
+            return min(exact_matches, key=_plainness)
         if len({candidate.scheme.mnemonic for candidate in candidates}) == 1:
             return min(candidates, key=_plainness)
         if named := [candidate for candidate in candidates if candidate.has_name(meaning.opcode)]:

@@ -95,8 +95,8 @@ class RvsimCore:
         """
         if frame.unrolled:
             longer, shorter = item.code, item.code[: item.half_bytes]
-            more = item.copies - item.half_copies
-            return (self._block(frame, longer) - self._block(frame, shorter)) / more
+            extra_copies = item.copies - item.half_copies
+            return (self._block(frame, longer) - self._block(frame, shorter)) / extra_copies
         if frame.pages:
             return self._block(frame, item.code + item.end) / item.copies
         return self._loop_body(frame, item.code) / item.copies

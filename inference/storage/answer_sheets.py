@@ -150,8 +150,8 @@ def narrowed(values: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
     """The integers in the narrowest type that holds them."""
     if not len(values):
         return values
-    least, most = int(values.min()), int(values.max())
-    fits = (kind for kind in _INTEGER_TYPES if np.iinfo(kind).min <= least and most <= np.iinfo(kind).max)
+    lowest, highest = int(values.min()), int(values.max())
+    fits = (kind for kind in _INTEGER_TYPES if np.iinfo(kind).min <= lowest and highest <= np.iinfo(kind).max)
     return values.astype(next(fits))
 
 

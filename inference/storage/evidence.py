@@ -230,10 +230,10 @@ def _verdict(evidence: Evidence, word: ClaimWording | None) -> str:
     if evidence.reason and not evidence.alternatives:
         return f"Other port mappings explain the measurements as well: {evidence.reason}."
     schemes = {scheme for alternative in evidence.alternatives for scheme in alternative.usage}
-    number, more = len(evidence.alternatives), " or more" if evidence.more_alternatives else ""
-    mappings = "port mapping explains" if number == 1 and not more else "port mappings explain"
+    number, suffix = len(evidence.alternatives), " or more" if evidence.more_alternatives else ""
+    mappings = "port mapping explains" if number == 1 and not suffix else "port mappings explain"
     noun = "scheme" if len(schemes) == 1 else "schemes"
     return (
-        f"Ambiguous in {len(schemes)} {noun}: {number}{more} other {mappings} the measurements, and no "
+        f"Ambiguous in {len(schemes)} {noun}: {number}{suffix} other {mappings} the measurements, and no "
         "experiment that may be asked can tell."
     )

@@ -212,20 +212,20 @@ def preview_of(
     return result
 
 
-def _check_substitutes(substitutes: Mapping[str, str], known: Names) -> None:
+def _check_substitutes(substitutes: Mapping[str, str], names: Names) -> None:
     for name, text in substitutes.items():
-        if known.resolve(text) is None:
+        if names.resolve(text) is None:
             raise ExchangeError(
                 f"{name!r} cannot be taken for {text!r}: the instruction set has no such scheme"
             )
 
 
-def _explanation(preview: Preview, known: Names, rejects: Sequence[Rejects]) -> ImportedExplanation:
+def _explanation(preview: Preview, names: Names, rejects: Sequence[Rejects]) -> ImportedExplanation:
     parsed = preview.parsed
     assert parsed.mapping is not None
     quoted = {name for run in rejects for name in run}
     quoted |= {name for run in rejects for why in run.values() for name in quoted_names(why)}
-    resolved = ((name, known.resolve(name)) for name in sorted(quoted))
+    resolved = ((name, names.resolve(name)) for name in sorted(quoted))
     schemes = {name: text for name, text in resolved if text is not None}
     measured: list[Measured] = []
     for experiment_set in preview.evidence:

@@ -250,10 +250,10 @@ def compare_documented(core: str, measured: Iterable[tuple[int, str, Sequence[Js
             if documented is None:
                 continue
             count += 1
-            least, most = pair["least"], pair["most"]
-            if least is None or most is None or not _overlap((least, most), documented):
+            lowest, highest = pair["least"], pair["most"]
+            if lowest is None or highest is None or not _overlap((lowest, highest), documented):
                 ends = link.source, link.destination
-                off.append(DisagreeingPair(scheme, text, *ends, least, most, pair["why"], *documented))
+                off.append(DisagreeingPair(scheme, text, *ends, lowest, highest, pair["why"], *documented))
     return DocumentedShare(core, latency_source(core), count, count - len(off), tuple(off))
 
 

@@ -39,7 +39,10 @@ def nearest_names(model: type[Named], name: str, n: int = 3) -> list[str]:
         name: Unknown, maybe misspelt; upper and lower case count as equal.
         n: Names at most.
     """
-    folded = {known.casefold(): known for known in model._default_manager.values_list("name", flat=True)}
+    folded = {
+        stored_name.casefold(): stored_name
+        for stored_name in model._default_manager.values_list("name", flat=True)
+    }
     close = [folded[near] for near in get_close_matches(name.casefold(), folded, n=n, cutoff=0.4)]
     return close or list(model._default_manager.order_by("-id").values_list("name", flat=True)[:n])
 

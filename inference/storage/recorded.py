@@ -49,8 +49,8 @@ def selected_schemes(isa: ISA, selection: str | Sequence[int]) -> set[str] | Non
         return None
     if isinstance(selection, str):
         return set(select_schemes(isa.schemes.all(), selection).values_list("text", flat=True))
-    chosen = set(selection)
-    return {text for pk, text in isa.schemes.values_list("pk", "text") if pk in chosen}
+    schemes = set(selection)
+    return {text for pk, text in isa.schemes.values_list("pk", "text") if pk in schemes}
 
 
 def recorded_shares(

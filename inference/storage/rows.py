@@ -227,8 +227,8 @@ COLUMNS = ("state", "cycles", "spread", "passes", "note", "annotations", "counte
 
 def _with_keys(measured: Iterable[Measured], isa: ISA) -> Iterator[tuple[str, Measured]]:
     """(key, measurement). Raises `MissingSchemesError` for all missing schemes at the end."""
-    results, again = tee(measured)
-    return zip(_keys((result.experiment for result in results), isa), again, strict=False)
+    results, copies = tee(measured)
+    return zip(_keys((result.experiment for result in results), isa), copies, strict=False)
 
 
 def _columns_of(result: Measured) -> tuple[Any, ...]:

@@ -135,7 +135,7 @@ def choice(
     name: str,
     label: str,
     options: Iterable[Any],
-    chosen: Any = "",
+    value: Any = "",
     *,
     none: str | None = None,
     submits: bool = False,
@@ -150,7 +150,7 @@ def choice(
         "name": name,
         "label": label,
         "options": [_option(option) for option in options],
-        "chosen": getattr(chosen, "pk", chosen),
+        "chosen": getattr(value, "pk", value),
         "none": none,
         "submits": submits,
         "field_id": field_id or name,
@@ -189,8 +189,8 @@ def verdict(judged: object, noun: str = "experiments", *, brief: bool = True) ->
         brief: Show the word alone.
     """
     if isinstance(judged, dict):
-        known = {name: judged.get(name) for name in ("mape", "pearson", "kendall")}
-        judged = Scores(judged.get("n") or 0, **known)
+        scores = {name: judged.get(name) for name in ("mape", "pearson", "kendall")}
+        judged = Scores(judged.get("n") or 0, **scores)
     if isinstance(judged, Evaluation):
         judged = judgement_of(judged)
     elif isinstance(judged, Scores):
@@ -341,11 +341,11 @@ def about(seconds: float | None) -> str:
 @register.filter
 def about_range(span: TimeRange) -> str:
     """The ends of an estimate: "8 to 14 min"; "" where they look alike."""
-    least, most = about(span.least), about(span.most)
-    if least == most:
+    lowest, highest = about(span.least), about(span.most)
+    if lowest == highest:
         return ""
-    number, _, unit = least.partition(" ")
-    return f"{number if most.endswith(f' {unit}') and most.count(' ') == 1 else least} to {most}"
+    number, _, unit = lowest.partition(" ")
+    return f"{number if highest.endswith(f' {unit}') and highest.count(' ') == 1 else lowest} to {highest}"
 
 
 @register.filter

@@ -325,5 +325,5 @@ def _is_front_end(tried: Sequence[TriedChange], slower: int) -> bool:
         return False
     copies = tried[0].change.copies
     longer = padded - plain
-    least = _FRONT_END_SHARE * NOPS_PER_BLOCK / _WIDEST
-    return longer * copies >= least and longer >= _MIN_SLOWDOWN * plain
+    threshold = _FRONT_END_SHARE * NOPS_PER_BLOCK / _WIDEST
+    return longer * copies >= threshold and longer >= _MIN_SLOWDOWN * plain

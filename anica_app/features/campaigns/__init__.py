@@ -62,10 +62,10 @@ def _page(pk: int) -> PublishedPage:
     return published_page(pk)
 
 
-def _search_hits(text: str, most: int) -> list[SearchHits]:
+def _search_hits(text: str, limit: int) -> list[SearchHits]:
     from anica_app.features.campaigns.query import search_hits  # noqa: PLC0415  searches load it
 
-    return search_hits(text, most)
+    return search_hits(text, limit)
 
 
 def _dependents(row: Any) -> list[Dependent]:

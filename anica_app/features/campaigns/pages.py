@@ -281,10 +281,10 @@ def campaign_coverage(request: HttpRequest, pk: int) -> HttpResponse:
     """Start a coverage run over the campaign's own blocks, or over those of a set."""
     row = get_object_or_404(Campaign, pk=pk)
     over = request.POST.get("over", OWN)
-    chosen = None
+    block_set = None
     if over != OWN:
-        chosen = get_object_or_404(BasicBlockSet, pk=row_id_or_none(over))
-    config = coverage_config(row, chosen)
+        block_set = get_object_or_404(BasicBlockSet, pk=row_id_or_none(over))
+    config = coverage_config(row, block_set)
     return start_coverage(request, config, f"{reverse('campaign', args=[pk])}?tab=selection")
 
 

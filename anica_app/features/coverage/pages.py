@@ -180,8 +180,8 @@ def block_set_uncovered_csv(request: HttpRequest, pk: int, run: int) -> HttpResp
     )
     head = ("block", "bb", "assembly", *(column.name for column in columns))
     text = csv_text(head, lines)
-    about = {"blocks": block_set.name, "coverage": row.name, "instruction set": isa}
-    return table_answer(text, f"{block_set.name} not covered", **about)
+    head_fields = {"blocks": block_set.name, "coverage": row.name, "instruction set": isa}
+    return table_answer(text, f"{block_set.name} not covered", **head_fields)
 
 
 urlpatterns = [

@@ -115,12 +115,12 @@ class WordAllocator:
         last_uses = self._last_uses[choice.bank not in GENERAL_BANKS]
         firsts = self._candidates[choice]
         if choice.span == 1:
-            chosen = min(firsts, key=last_uses.__getitem__)
+            register = min(firsts, key=last_uses.__getitem__)
         else:
-            chosen = min(firsts, key=lambda first: max(last_uses[first : first + choice.span]))
+            register = min(firsts, key=lambda first: max(last_uses[first : first + choice.span]))
         self._time += 1
-        last_uses[chosen : chosen + choice.span] = [self._time] * choice.span
-        return chosen
+        last_uses[register : register + choice.span] = [self._time] * choice.span
+        return register
 
     def _fitting(self, choice: OperandChoice) -> tuple[int, ...]:
         families = self.families(choice.bank, choice.role)

@@ -59,8 +59,8 @@ def column_named(block_set: BasicBlockSet, name: str) -> BlockColumn:
     """The column of this name. Raises `ExchangeError` with the existing names."""
     row = block_set.columns.filter(name=name).first()
     if row is None:
-        known = ", ".join(block_set.columns.order_by("position").values_list("name", flat=True))
-        raise ExchangeError(f"{block_set.name!r} has no column {name!r}, only {known or 'none'}")
+        column_names = ", ".join(block_set.columns.order_by("position").values_list("name", flat=True))
+        raise ExchangeError(f"{block_set.name!r} has no column {name!r}, only {column_names or 'none'}")
     return row
 
 

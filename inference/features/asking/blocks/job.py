@@ -51,9 +51,9 @@ def start_of(options: BlockOptions, values: Mapping[str, int]) -> StartValues:
     for name, value in values.items():
         if name not in NAMES:
             raise ConfigError(f"values: {name!r} is unknown; allowed are {', '.join(NAMES)}")
-        most = 1 if name == _MASKS else 2**64 - 1
-        if not 0 <= value <= most:
-            raise ConfigError(f"values: {name} must be a whole number from 0 to {most:,}, not {value}")
+        maximum = 1 if name == _MASKS else 2**64 - 1
+        if not 0 <= value <= maximum:
+            raise ConfigError(f"values: {name} must be a whole number from 0 to {maximum:,}, not {value}")
     usual = options.start
     registers = {name: values.get(name, value) for name, value in usual.registers.items()}
     patterns = {name: values[name] for name in _PATTERNS if name in values}

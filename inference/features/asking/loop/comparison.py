@@ -278,11 +278,12 @@ def _lines(block: Block) -> list[str]:
 def side_by_side(before: Sequence[str], after: Sequence[str]) -> Iterator[CodePair]:
     """The lines of both versions, equal ones beside each other."""
     for kind, start, end, other_start, other_end in SequenceMatcher(None, before, after, False).get_opcodes():
-        left, right = before[start:end], after[other_start:other_end]
+        old_lines, new_lines = before[start:end], after[other_start:other_end]
         if kind == "equal":
-            yield from (CodePair(line, line) for line in left)
+            yield from (CodePair(line, line) for line in old_lines)
             continue
-        for number in range(max(len(left), len(right))):
+        for number in range(max(len(old_lines), len(new_lines))):
             yield CodePair(
-                left[number] if number < len(left) else None, right[number] if number < len(right) else None
+                old_lines[number] if number < len(old_lines) else None,
+                new_lines[number] if number < len(new_lines) else None,
             )

@@ -225,9 +225,9 @@ def _listed_pieces(answer: LoopAnswer, question: LoopQuestion) -> list[ListedPie
     ]
 
 
-def _listed(piece: Piece, number: int, question: LoopQuestion, chosen: int) -> ListedPiece:
+def _listed(piece: Piece, number: int, question: LoopQuestion, current: int) -> ListedPiece:
     linked = question.model_copy(update={"piece": number, "without": ""}).of_block(piece.block)
-    return ListedPiece(number, piece, linked.address(), number == chosen)
+    return ListedPiece(number, piece, linked.address(), number == current)
 
 
 urlpatterns = [

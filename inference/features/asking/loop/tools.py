@@ -103,12 +103,12 @@ def _offer(kind: PredictorKind, installation: InstalledKind, processor: str, mod
     if not processor_option(kind.name):
         return ToolOffer(name, kind.name, None, "no choice of a CPU")
     for choice in options_for(kind.name, installation.options, processor):
-        chosen = kind.in_mode(choice, mode)
+        in_mode = kind.in_mode(choice, mode)
         try:
-            kind.predictor(chosen).close()
+            kind.predictor(in_mode).close()
         except PredictorError:
             continue
-        return ToolOffer(name, kind.name, chosen)
+        return ToolOffer(name, kind.name, in_mode)
     return ToolOffer(name, kind.name, None, f"no model of {processor}")
 
 
@@ -204,12 +204,12 @@ def tool_table(question: MeasuredQuestion, cpu: LoopCpu, block: Block) -> ToolTa
             rows.append(ToolRow(offer.name, reason=_FAILURES[Failure(failure)]))
         else:
             rows.append(_row(offer.name, cycles, analysis, reference))
-    left_out: dict[str, list[str]] = {}
+    names_by_reason: dict[str, list[str]] = {}
     for offer in offers:
         if offer.options is None:
-            left_out.setdefault(offer.reason, []).append(offer.name)
+            names_by_reason.setdefault(offer.reason, []).append(offer.name)
     notes = notes_on_block(block.isa, block.code, predictors)
-    return ToolTable(rows, left_out, unasked, run, notes, measured is not None)
+    return ToolTable(rows, names_by_reason, unasked, run, notes, measured is not None)
 
 
 def _row(name: str, cycles: float, analysis: LoopAnalysis, reference: float | None) -> ToolRow:
@@ -221,8 +221,10 @@ def _other_models(block: Block, cpu: LoopCpu, mode: str) -> Iterator[tuple[str, 
     """(name, cycles) of further core models of the same processor."""
     processor = processor_of(cpu)
     rows = usable_core_models().filter(isa__name=cpu.row.isa.name).exclude(pk=cpu.row.pk)
-    same = [row for row in rows if row.machine is not None and processor_of_machine(row.machine) == processor]
-    for row in same[:_MAX_MODELS]:
+    of_processor = [
+        row for row in rows if row.machine is not None and processor_of_machine(row.machine) == processor
+    ]
+    for row in of_processor[:_MAX_MODELS]:
         analysis = analysis_of(block, row, Assumptions(nearest=True, in_loop=mode == LOOP))
         if analysis.bounds:
             yield row.name, analysis.usual

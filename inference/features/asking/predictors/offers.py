@@ -72,8 +72,8 @@ class Offers:
     def answering_for(self, isa: str) -> Offers:
         """The offers that answer for blocks of an instruction set."""
 
-        def among(some: list[Offer]) -> list[Offer]:
-            return [offer for offer in some if isa in offer.isas]
+        def among(candidates: list[Offer]) -> list[Offer]:
+            return [offer for offer in candidates if isa in offer.isas]
 
         return Offers(*map(among, (self.tools, self.core_models, self.mappings, self.machines)))
 

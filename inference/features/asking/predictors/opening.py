@@ -35,10 +35,10 @@ class DatabaseAnswers:
     are not written yet, and they are asked again.
     """
 
-    def __init__(self, predictor: PredictorRow, isa: str, most: int = MAX_ANSWERS) -> None:
+    def __init__(self, predictor: PredictorRow, isa: str, max_answers: int = MAX_ANSWERS) -> None:
         self._predictor = predictor
         self._isa = isa
-        self._most = most
+        self._most = max_answers
         self._new: dict[bytes, Answer] = {}
         self._lock = threading.Lock()
 

@@ -260,8 +260,8 @@ def answers_csv(request: HttpRequest, pk: int) -> HttpResponse:
         cycles = [line.cycles for line in question.answers(block)]
         rows.append([block.hex, *(-1.0 if number is None else number for number in cycles)])
     names = [line.name for line in question.answers()]
-    about = {"question": question.run.name, "instruction set": isa_of_fields(question.run.config)}
-    return table_answer(csv_text(["bb", *names], rows), question.run.name, **about)
+    head = {"question": question.run.name, "instruction set": isa_of_fields(question.run.config)}
+    return table_answer(csv_text(["bb", *names], rows), question.run.name, **head)
 
 
 def outcomes_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
@@ -288,15 +288,15 @@ def ports_context(
     queries)."""
     choices = [] if isa is None else describing_mappings(schemes.values(), isa)
     mapping_id = number_parameter(request, "mapping")
-    chosen = next(
+    machine = next(
         (choice for choice in choices if choice.mapping.pk == mapping_id), choices[0] if choices else None
     )
-    load = None if chosen is None else load_of(block, chosen.mapping)
+    load = None if machine is None else load_of(block, machine.mapping)
     context: dict[str, Any] = {
         "choices": choices,
         "distinct": len(block.terms),
         "load": load,
-        "no_such_mapping": mapping_id is not None and (chosen is None or chosen.mapping.pk != mapping_id),
+        "no_such_mapping": mapping_id is not None and (machine is None or machine.mapping.pk != mapping_id),
     }
     if load is not None:
         context |= load_context(block, load)

@@ -306,14 +306,14 @@ def memory_verdict(cells: tuple[PredictorAnswer, ...]) -> str:
     cycles = [cell.cycles for cell in cells]
     if any(number is None for number in cycles):
         return ""
-    same, offset, base = (number or 0.0 for number in cycles)
-    if _are_close(same, offset) and _are_close(same, base):
+    at_address, offset, base = (number or 0.0 for number in cycles)
+    if _are_close(at_address, offset) and _are_close(at_address, base):
         return "does not distinguish the addresses"
-    if _are_close(offset, base) and same > base:
+    if _are_close(offset, base) and at_address > base:
         return "waits only for the same address"
-    if _are_close(same, offset) and same > base:
+    if _are_close(at_address, offset) and at_address > base:
         return "waits unless the bases differ"
-    if _are_close(same, base) and same > offset:
+    if _are_close(at_address, base) and at_address > offset:
         return "waits unless the offsets differ"
     return "differs between all three"
 

@@ -64,8 +64,8 @@ class AccuracyCheckJob(JudgeJob):
 
         def facts(sheet: AnswerSheet, columns: Sequence[ComparisonColumn]) -> Json:
             check = check_of_sheet(sheet, columns, reader.codes, code_isa(reader.row.isa))
-            own = {"machine": machine.name, "source": source, "mode": config.mode}
-            check = {**own, "rounds": config.rounds, **check, "unasked": {**unasked, **check["unasked"]}}
+            column = {"machine": machine.name, "source": source, "mode": config.mode}
+            check = {**column, "rounds": config.rounds, **check, "unasked": {**unasked, **check["unasked"]}}
             return {"name": f"accuracy on {machine.name}", "source": config.block_set, "check": check}
 
         return self.compare(task, described, reader, facts)

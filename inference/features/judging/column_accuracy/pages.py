@@ -49,12 +49,12 @@ def accuracy_tab(request: HttpRequest, row: BasicBlockSet, columns: list[BlockCo
     if len(columns) < 2:
         return {}
     reference = _column(columns, number_parameter(request, "reference")) or usual_reference(columns)
-    known = known_accuracy(row, columns, reference)
+    result = known_accuracy(row, columns, reference)
     predictors = [column.predictor for column in columns if column.predictor is not None]
-    context = {"reference": reference, "known": known, "processors": different_processors(predictors)}
-    if known.accuracy is None:
+    context = {"reference": reference, "known": result, "processors": different_processors(predictors)}
+    if result.accuracy is None:
         return context
-    return context | {"accuracy": known.accuracy, **page_cells(columns_table(known.accuracy))}
+    return context | {"accuracy": result.accuracy, **page_cells(columns_table(result.accuracy))}
 
 
 FULL_BAR = 50.0
@@ -139,10 +139,10 @@ def block_set_accuracy_csv(request: HttpRequest, pk: int) -> HttpResponse:
     block_set = get_object_or_404(BasicBlockSet, pk=pk)
     columns = columns_of(block_set)
     reference = column_in_address(request, columns)
-    known = known_accuracy(block_set, columns, reference).accuracy
-    if known is None:
+    accuracy = known_accuracy(block_set, columns, reference).accuracy
+    if accuracy is None:
         raise Http404("these columns have not been compared yet")
-    lines = [(row[0], reference.name, *row[1:]) for row in columns_table(known).rows]
+    lines = [(row[0], reference.name, *row[1:]) for row in columns_table(accuracy).rows]
     return table_answer(csv_text(CSV_HEADS, lines), f"{block_set.name} accuracy", blocks=block_set.name)
 
 
@@ -200,10 +200,10 @@ def _gate_result(row: BasicBlockSet, form: GateForm) -> GateResult:
 
 
 def _accuracy_or_404(row: BasicBlockSet, column: BlockColumn) -> Json:
-    known = known_accuracy(row, columns_of(row), column).accuracy
-    if known is None:
+    accuracy = known_accuracy(row, columns_of(row), column).accuracy
+    if accuracy is None:
         raise Http404(f"the columns have not been compared with {column.name} yet: press Compare on Accuracy")
-    return known
+    return accuracy
 
 
 urlpatterns = [

@@ -137,10 +137,10 @@ class Command(GatedCommand):
             raise CommandError(
                 f"{options['items']} --view {view} is not possible; without sources, these are: {views}"
             )
-        chosen = {"json": options["json"]}
+        formats = {"json": options["json"]}
         if options["against"]:
-            chosen["dataset" if view == "excess" else "against"] = options["against"].partition(":")[2]
-        call_command(view, name, **chosen, stdout=self.stdout, stderr=self.stderr)
+            formats["dataset" if view == "excess" else "against"] = options["against"].partition(":")[2]
+        call_command(view, name, **formats, stdout=self.stdout, stderr=self.stderr)
 
     def _comparison(self, options: dict[str, Any]) -> Comparison:
         kind, _, number = options["items"].partition(":")

@@ -60,11 +60,11 @@ def _most_accurate(run: Run) -> Json | None:
 
     Measuring once more is no predictor: its error is the least that one can have.
     """
-    again = ((run.result.get("check") or {}).get("again") or {}).get("name")
+    repeat_name = ((run.result.get("check") or {}).get("again") or {}).get("name")
     scores = [
         score
         for score in run.result.get("scores", ())
-        if score["mape"] is not None and score["name"] != again
+        if score["mape"] is not None and score["name"] != repeat_name
     ]
     return min(scores, key=lambda score: (score["n"] < MIN_ITEMS, score["mape"]), default=None)
 
@@ -114,8 +114,8 @@ def comparison_view_csv(request: HttpRequest, pk: int, name: str) -> HttpRespons
     def table(row: Comparison, part: ComparisonPart) -> HttpResponse:
         question = requested_question(request, row, part)
         text = csv_of(VIEWS[name].tables(question)[0])
-        about = {"comparison": row.run.name, "source": question.column.name}
-        return table_answer(text, f"{row.run.name} {name}", **about)
+        head = {"comparison": row.run.name, "source": question.column.name}
+        return table_answer(text, f"{row.run.name} {name}", **head)
 
     return _response_for_part(request, pk, table)
 

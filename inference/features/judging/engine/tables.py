@@ -105,20 +105,20 @@ def page_cells(table: PublishedTable, buttons: Sequence[Buttons] = ()) -> dict[s
     return {"table": table, "rows": list(zip(cells, buttons or [()] * len(cells), strict=True))}
 
 
-def shell_lines(tables: Iterable[PublishedTable], most: int | None = None) -> Iterator[str]:
-    """The lines of tables in the shell, each with a title and at most `most` rows; numbers are
+def shell_lines(tables: Iterable[PublishedTable], max_rows: int | None = None) -> Iterator[str]:
+    """The lines of tables in the shell, each with a title and at most `max_rows` rows; numbers are
     right-aligned."""
     for table in tables:
         yield table.title
         if table.rows:
-            yield from _lines(table, most)
+            yield from _lines(table, max_rows)
 
 
-def _lines(table: PublishedTable, most: int | None) -> Iterator[str]:
+def _lines(table: PublishedTable, max_rows: int | None) -> Iterator[str]:
     cells = [[column.title for column in table.columns]]
     cells += [
         [_cell(value, column) for column, value in zip(table.columns, row, strict=True)]
-        for row in table.rows[:most]
+        for row in table.rows[:max_rows]
     ]
     widths = [max(len(row[place]) for row in cells) for place in range(len(table.columns))]
     numeric = [column.kind == CellKind.NUMBER for column in table.columns]
@@ -128,8 +128,8 @@ def _lines(table: PublishedTable, most: int | None) -> Iterator[str]:
             for cell, width, right in zip(row, widths, numeric, strict=True)
         )
         yield "  " + "  ".join(aligned).rstrip()
-    if most is not None and len(table.rows) > most:
-        yield f"  … and {len(table.rows) - most} more"
+    if max_rows is not None and len(table.rows) > max_rows:
+        yield f"  … and {len(table.rows) - max_rows} more"
     if table.note:
         yield table.note
 

@@ -282,13 +282,13 @@ def _address(row: Comparison) -> str:
 def _telling(question: ViewQuestion) -> list[PublishedTable]:
     sheet = sheet_for(key_of(question.row), question.part)
     among = sheet.among(question.part.selection)
-    own, other = sheet.columns[question.column.position].cycles, sheet.reference
-    own = np.where(among, own, np.nan)
+    cycles, reference = sheet.columns[question.column.position].cycles, sheet.reference
+    cycles = np.where(among, cycles, np.nan)
     at = distinguishing_items(
-        own, other, sheet.items.lengths, question.metric, question.threshold, MAX_TRAITS
+        cycles, reference, sheet.items.lengths, question.metric, question.threshold, MAX_TRAITS
     )
-    points = ComparedPoints(at, other[at], own[at])
-    apart = differences(own, other, question.metric)
+    points = ComparedPoints(at, reference[at], cycles[at])
+    apart = differences(cycles, reference, question.metric)
     return [
         table_of(
             "telling",

@@ -282,10 +282,17 @@ def _merge(doubts: Sequence[Doubt]) -> Iterator[Doubt]:
     by_scheme: dict[tuple[DoubtKind, str], list[Doubt]] = {}
     for doubt in doubts:
         by_scheme.setdefault((doubt.kind, doubt.scheme), []).append(doubt)
-    for (kind, scheme), same in by_scheme.items():
-        other_uops = tuple(dict.fromkeys(uops for doubt in same for uops in doubt.alternatives))
-        words = "; ".join(dict.fromkeys(doubt.words for doubt in same))
-        yield Doubt(kind, scheme, words, same[0].uops, other_uops, max(doubt.size for doubt in same))
+    for (kind, scheme), doubts_of_scheme in by_scheme.items():
+        other_uops = tuple(dict.fromkeys(uops for doubt in doubts_of_scheme for uops in doubt.alternatives))
+        words = "; ".join(dict.fromkeys(doubt.words for doubt in doubts_of_scheme))
+        yield Doubt(
+            kind,
+            scheme,
+            words,
+            doubts_of_scheme[0].uops,
+            other_uops,
+            max(doubt.size for doubt in doubts_of_scheme),
+        )
 
 
 def doubts_table(

@@ -164,13 +164,13 @@ class _Check:
             for scheme_alone in alone
             if scheme_alone.measured is not None
         }
-        chosen = [check.scheme for check in alone if check.verdict is AloneVerdict.WITHIN]
+        eligible = [check.scheme for check in alone if check.verdict is AloneVerdict.WITHIN]
         if self._task.checkpoint is not None:
-            chosen = [scheme for scheme in self._task.checkpoint.meta[_ELIGIBLE] if scheme in cycles]
-        self._stages.save(Checkpoint({_ELIGIBLE: chosen}))
-        if not chosen:
+            eligible = [scheme for scheme in self._task.checkpoint.meta[_ELIGIBLE] if scheme in cycles]
+        self._stages.save(Checkpoint({_ELIGIBLE: eligible}))
+        if not eligible:
             self._stages.log("no scheme is within 10 %: no mixes are measured", "warning")
-        return {scheme: cycles[scheme] for scheme in chosen}
+        return {scheme: cycles[scheme] for scheme in eligible}
 
     def mixes(self, eligible: Mapping[str, float]) -> list[MixSummary]:
         """Measure random mixes of the schemes, length by length."""

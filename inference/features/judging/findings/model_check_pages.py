@@ -105,8 +105,8 @@ def _most_different(of_length: Json) -> LinkedText:
     """The cell with the mix of a length that differs most between its orders; empty without one."""
     if not of_length["largest"] or not of_length["worst"]:
         return LinkedText("")
-    mix, least, most = of_length["worst"][0]
-    return LinkedText(f"{least:.3f} to {most:.3f} CPI", note=mix)
+    mix, fastest, slowest = of_length["worst"][0]
+    return LinkedText(f"{fastest:.3f} to {slowest:.3f} CPI", note=mix)
 
 
 def _length(request: HttpRequest, check: ModelCheck) -> int | None:

@@ -212,13 +212,13 @@ def excess_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[str
     one."""
     sets = sets_for(row)
     number = number_parameter(request, "set")
-    chosen = sets[0] if sets else None
+    experiment_set = sets[0] if sets else None
     if number is not None:
-        chosen = get_object_or_404(ExperimentSet, pk=number, isa_id=row.isa_id)
-    context: dict[str, Any] = {"sets": sets, "chosen": chosen, "least": MIN_EXCESS, "most": MAX_ITEMS}
-    if chosen is None:
+        experiment_set = get_object_or_404(ExperimentSet, pk=number, isa_id=row.isa_id)
+    context: dict[str, Any] = {"sets": sets, "chosen": experiment_set, "least": MIN_EXCESS, "most": MAX_ITEMS}
+    if experiment_set is None:
         return context
-    slow_groups = excess_in(row, chosen)
+    slow_groups = excess_in(row, experiment_set)
     table = excess_table(
         slow_groups,
         value.ports,
@@ -226,7 +226,7 @@ def excess_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[str
         f"{row.name}, cycles",
         lambda experiment: experiment_url(experiment, row.isa, row),
     )
-    judgement = other_core(row, chosen) or scores_judgement(
+    judgement = other_core(row, experiment_set) or scores_judgement(
         Scores(slow_groups.experiments, 100 * slow_groups.mean, None, None), "experiments"
     )
     context |= {"excess": slow_groups, "judgement": judgement if slow_groups.experiments else None}
@@ -319,7 +319,9 @@ def _conflicts_context(request: HttpRequest, conflicts: SetConflicts, by: Confli
 
     members, shares = conflicts.rows(by)
     rows, classes = numbered(members), numbered(conflicts.matrix.classes)
-    labels = [f"{first} + {len(more)}" if more else first for first, *more in members]
+    labels = [
+        f"{first} + {len(rest_of_class)}" if rest_of_class else first for first, *rest_of_class in members
+    ]
     figure = {
         "figure": conflict_figure(labels, shares),
         "ids": [schemes[0][0] for schemes in rows],

@@ -80,9 +80,11 @@ def missing_features(machine: Machine, schemes: Iterable[str]) -> Mapping[str, s
     catalogue = code_target(machine.isa.name).schemes
     if flags is None:
         return {}
-    known = {text: catalogue.scheme_of(text) for text in schemes}
+    scheme_by_text = {text: catalogue.scheme_of(text) for text in schemes}
     reasons = {
-        text: catalogue.missing_feature(scheme, flags) for text, scheme in known.items() if scheme is not None
+        text: catalogue.missing_feature(scheme, flags)
+        for text, scheme in scheme_by_text.items()
+        if scheme is not None
     }
     return {text: reason for text, reason in reasons.items() if reason}
 

@@ -109,5 +109,7 @@ def _summary(first: str, second: str, numbers: Sequence[CoreNumber]) -> str:
         f"{number.subject} {number.aspect} {number.first:.3g} against {number.second:.3g}"
         for number in differing[:_MAX_IN_SUMMARY]
     ]
-    more = len(differing) - len(parts)
-    return f"{first} against {second}: {', '.join(parts)}{f', and {more} more' if more else ''}"
+    n_omitted = len(differing) - len(parts)
+    return (
+        f"{first} against {second}: {', '.join(parts)}{f', and {n_omitted} n_omitted' if n_omitted else ''}"
+    )

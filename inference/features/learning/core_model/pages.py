@@ -274,8 +274,8 @@ def core_model_ports(request: HttpRequest, pk: int) -> HttpResponse:
 
 def core_model_export(request: HttpRequest, pk: int) -> HttpResponse:
     row = get_object_or_404(core_models(), pk=pk)
-    known = tuple(CORE_MODEL_EXPORTS)
-    export = CORE_MODEL_EXPORTS[choice_parameter(request, "format", known, known[0])]
+    formats = tuple(CORE_MODEL_EXPORTS)
+    export = CORE_MODEL_EXPORTS[choice_parameter(request, "format", formats, formats[0])]
     try:
         text = export.write(row)
     except ExchangeError as error:

@@ -118,15 +118,15 @@ def _figure_of_blocks(on: str, column: ComparedColumn) -> RecordedFigure:
         if answer.predictor is not None
     ]
     scores = _scores(column)
-    again = next((repeated for kind, _, repeated in answers if kind == machine.KIND), None)
+    repeat = next((repeated for kind, _, repeated in answers if kind == machine.KIND), None)
     return RecordedFigure(
         on,
-        column.comparison.n if again is None else again["n"],
+        column.comparison.n if repeat is None else repeat["n"],
         scores["n"],
         scores["mape"],
         column.summary["agreement"]["median"],
         scores["kendall"],
-        None if again is None else again["mape"],
+        None if repeat is None else repeat["mape"],
         {
             name: tool["mape"]
             for kind, name, tool in answers

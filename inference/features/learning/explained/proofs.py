@@ -170,9 +170,9 @@ def repeat_request(proof: Proof, witness: int | None = None) -> RemeasuringReque
     steps = [step for step in proof.steps if witness in (None, step.pk)]
     if not steps:
         return None
-    what = "witnesses" if len(steps) > 1 else f"witness on {steps[0].where}"
+    subject = "witnesses" if len(steps) > 1 else f"witness on {steps[0].where}"
     return RemeasuringRequest(
-        f"{proof.scheme.text[:100]}: {what} again",
+        f"{proof.scheme.text[:100]}: {subject} again",
         [experiment for step in steps for experiment in (step.witness.base, step.witness.tested)],
         max(step.witness.samples for step in steps),
     )

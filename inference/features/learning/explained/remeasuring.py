@@ -56,11 +56,11 @@ def machine_options(row: PortMapping) -> MachineOptions:
 
 
 def measure_listed(
-    request: HttpRequest, machine: Machine, experiments: Sequence[Experiment], repeats: int, what: str
+    request: HttpRequest, machine: Machine, experiments: Sequence[Experiment], repeats: int, description: str
 ) -> Run | None:
     """Starts a run that measures each experiment `repeats` times; None after an error message."""
     config = listed_config(machine.pk, experiments, repeats)
-    return start_run(request, "measure", config, result_name(processor_name(machine), what))
+    return start_run(request, "measure", config, result_name(processor_name(machine), description))
 
 
 def posted_number(request: HttpRequest, name: str) -> int:

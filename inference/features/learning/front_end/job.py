@@ -78,8 +78,10 @@ def _timed(task: Task, codes: Sequence[FrontEndCode], timer: CodeTimer) -> Readi
         reporter.pulse()
         if reporter.due("codes") or len(timed) == len(codes):
             rate = len(timed) / max(reporter.clock() - start, 1e-3)
-            left = len(codes) - len(timed)
-            reporter.emit(Progress(_STAGE, len(timed), len(codes), round(rate, 1), "codes", left / rate))
+            n_remaining = len(codes) - len(timed)
+            reporter.emit(
+                Progress(_STAGE, len(timed), len(codes), round(rate, 1), "codes", n_remaining / rate)
+            )
     if not any(reading.cycles is not None for reading in timed.values()):
         note = next((reading.note for reading in timed.values()), "the machine gave no result")
         raise JobError(f"no code of {len(codes)} has settled: {note}")

@@ -169,11 +169,11 @@ class Algorithm(ABC):
     def page(self, request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
         """Additional context of a run's page."""
 
-    def check_known(self, known: Json) -> None:
+    def check_known(self, facts: Json) -> None:
         """Raises `InvalidInputError` for invalid facts about schemes, or facts that the algorithm cannot
         use.
         """
-        unusable = sorted(known.keys() - set(self.knows))
+        unusable = sorted(facts.keys() - set(self.knows))
         if unusable:
             raise InvalidInputError(f"{self.title} cannot use {', '.join(unusable)}: omit it")
 

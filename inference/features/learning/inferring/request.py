@@ -155,11 +155,11 @@ class InferConfig(RunRequest):
 
     @field_validator("known")
     @classmethod
-    def _check_known(cls, known: KnownFacts, info: ValidationInfo) -> KnownFacts:
+    def _check_known(cls, facts: KnownFacts, info: ValidationInfo) -> KnownFacts:
         if (algorithm := info.data.get("algorithm")) is not None:
             with as_field_error():
-                ALGORITHMS[algorithm].check_known(known.model_dump())
-        return known
+                ALGORITHMS[algorithm].check_known(facts.model_dump())
+        return facts
 
 
 def read_config(config_json: Json) -> InferConfig:
@@ -188,8 +188,8 @@ def read_config(config_json: Json) -> InferConfig:
     )
 
 
-def _check_schemes(isa: ISA, known: KnownFacts) -> None:
-    names = {scheme for facts in known.model_dump().values() for scheme in facts}
+def _check_schemes(isa: ISA, known_facts: KnownFacts) -> None:
+    names = {scheme for facts in known_facts.model_dump().values() for scheme in facts}
     unknown = sorted(names - set(isa.schemes.filter(text__in=names).values_list("text", flat=True)))
     if unknown:
         raise ConfigError(f"known: {isa.name} has no scheme {unknown[0]!r}")

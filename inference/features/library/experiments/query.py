@@ -122,15 +122,17 @@ class SettledTimes:
         """(median in cycles, machine) to compare a mapping with: of its own machine, else of the newest
         machine, else of the newest set; (None, None) if that is known to have another core.
         """
-        own = None if mapping is None else mapping.machine
-        source = max(self._cycles, default=None) if own is None else (True, own.pk)
+        machine_of_mapping = None if mapping is None else mapping.machine
+        source = (
+            max(self._cycles, default=None) if machine_of_mapping is None else (True, machine_of_mapping.pk)
+        )
         if source not in self._cycles:
             source = max(self._cycles, default=None)
         if source is None:
             return None, None
         machine = self._machines[source]
-        if own is not None and machine is not None and machine.pk != own.pk:
-            cores = core_of(own), core_of(machine)
+        if machine_of_mapping is not None and machine is not None and machine.pk != machine_of_mapping.pk:
+            cores = core_of(machine_of_mapping), core_of(machine)
             if None not in cores and cores[0] != cores[1]:
                 return None, None
         return median(self._cycles[source]), machine
@@ -203,9 +205,9 @@ def comparable_sets(row: PortMapping) -> tuple[str, list[ExperimentSet]]:
     Its own sets; for a mapping without such, the newest set that is not known to be of another core.
     """
     sets = sets_with_singletons(row.isa).select_related("machine__isa").order_by("-pk")
-    own = list(sets.filter(pk__in=own_sets(row)))
-    if own:
-        return "its own sets" if row.machine is None else f"sets of {row.machine.name}", own
+    sets_of_mapping = list(sets.filter(pk__in=own_sets(row)))
+    if sets_of_mapping:
+        return "its own sets" if row.machine is None else f"sets of {row.machine.name}", sets_of_mapping
     other = next((measured for measured in sets if other_core(row, measured) is None), None)
     return ("no set", []) if other is None else (other.name, [other])
 

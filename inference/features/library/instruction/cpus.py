@@ -107,9 +107,9 @@ def cpus_with_facts(isa: ISA, values: Mapping[PortMapping, Value], evidence: For
 
 def _with_related(cpu: Cpu, cpus: Sequence[Cpu], by_machine: Mapping[int, Sequence[PortMapping]]) -> Cpu:
     """A copy with the mappings of the same machine and of the same core."""
-    own = by_machine.get(cpu.machine.pk, ()) if cpu.machine is not None else ()
+    rows = by_machine.get(cpu.machine.pk, ()) if cpu.machine is not None else ()
     same_core = [other.mapping for other in cpus if cpu.core and other.core == cpu.core]
-    other_rows = dict.fromkeys(row for row in (*own, *same_core) if row is not None and row != cpu.mapping)
+    other_rows = dict.fromkeys(row for row in (*rows, *same_core) if row is not None and row != cpu.mapping)
     return replace(cpu, other_mappings=tuple(other_rows))
 
 
@@ -136,8 +136,8 @@ def _described(cpu: Cpu) -> set[str]:
 def document_cpus(isa: ISA) -> list[Cpu]:
     """The core models that are documents: imported ones, newest first, then recorded ones."""
     rows = StoredCoreModel.objects.filter(isa=isa, document__isnull=False).order_by("-pk")
-    known = {row.name for row in rows}
-    recorded = [core for core in recorded_cores() if core.isa == isa.name and core.name not in known]
+    taken_names = {row.name for row in rows}
+    recorded = [core for core in recorded_cores() if core.isa == isa.name and core.name not in taken_names]
     return [
         *(_document_cpu(f"c{row.pk}", row, recorded_core(row.name)) for row in rows),
         *(_document_cpu(f"{RECORDED}{core.slug}", core.row, core) for core in recorded),

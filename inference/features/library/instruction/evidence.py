@@ -326,6 +326,6 @@ def _documented_latencies(
     if latency is None or not documented_latencies(core):
         return
     for off in compare_documented(core, [(scheme, text, latency.pairs)]).off:
-        least, most = off.documented_least, off.documented_most
-        range_text = f"{least:.4g}" if least == most else f"{least:.4g}–{most:.4g}"
+        lowest, highest = off.documented_least, off.documented_most
+        range_text = f"{lowest:.4g}" if lowest == highest else f"{lowest:.4g}–{highest:.4g}"
         yield OtherNumber(latency_source(core), f"latency {off.source} → {off.destination}", range_text)

@@ -138,10 +138,10 @@ def _summary(card: InstructionCard, form: InstructionForm) -> str:
     cells = [(cpu, cell) for cpu, cell in zip(card.cpus, form.cells, strict=True) if not cell.is_empty]
     cycles = [(cpu, cell.cycles) for cpu, cell in cells if cell.cycles is not None]
     latencies = [(cpu, cell.latency.most) for cpu, cell in cells if cell.latency is not None]
-    known = [(cpu, most) for cpu, most in latencies if most is not None]
+    values = [(cpu, highest) for cpu, highest in latencies if highest is not None]
     total = len(cells)
     return "; ".join(
-        filter(None, (_by_core("{} cycles", cycles, total), _by_core("latency {}", known, total)))
+        filter(None, (_by_core("{} cycles", cycles, total), _by_core("latency {}", values, total)))
     )
 
 

@@ -136,7 +136,7 @@ def schemes_tab(request: HttpRequest, row: PortMapping, value: MappingValue) -> 
     port = choice_parameter(request, "port", tuple(row.ports), "")
     usual = FIT if q else "text"
     order = Order.read(request.GET.get("sort", ""), {key: key for key in (*COLUMNS, FIT)}, usual)
-    label, own = comparable_sets(row)
+    label, sets = comparable_sets(row)
     context: dict[str, Any] = {
         "q": q,
         "sort": "" if order.column == FIT else str(order),
@@ -152,7 +152,7 @@ def schemes_tab(request: HttpRequest, row: PortMapping, value: MappingValue) -> 
     try:
         rows = [
             _with_check(line, checks)
-            for line in _rows(row, value, q, own if set_id is None else [set_id], measured_slots)
+            for line in _rows(row, value, q, sets if set_id is None else [set_id], measured_slots)
             if not port or _runs_on(line.uops, row.ports.index(port))
         ]
     except SearchError as error:

@@ -88,9 +88,9 @@ class ImportForm(RequestForm):
         super().__init__(proposed if data is AS_PROPOSED else data, initial=proposed)  # type: ignore[arg-type]
         if content["isa"] is not None:
             del self.fields["new_isa"]
-        further = [name for name in content["microarchitectures"] if name != content["microarchitecture"]]
-        if further and content["isa"] is not None:
-            self.set_choices(others=[(name, name) for name in further])
+        names = [name for name in content["microarchitectures"] if name != content["microarchitecture"]]
+        if names and content["isa"] is not None:
+            self.set_choices(others=[(name, name) for name in names])
         else:
             del self.fields["others"]
         sets = _possible_evidence(content["isa"]) if content["explained"] else ExperimentSet.objects.none()

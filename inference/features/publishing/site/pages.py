@@ -41,12 +41,12 @@ class ChoiceGroup:
     choices: Sequence[Choice]
 
 
-def choice_groups(chosen: Collection[str]) -> list[ChoiceGroup]:
+def choice_groups(selection: Collection[str]) -> list[ChoiceGroup]:
     """The publishable items per kind, chosen ones first; kinds without any are omitted."""
     groups = []
     for kind, publishable in publishable_kinds().items():
         names = [(str(PublishedItem(kind, row.pk)), row.name) for row in rows_of(kind)[:_LISTED]]
-        choices = [Choice(value, name, value in chosen) for value, name in names]
+        choices = [Choice(value, name, value in selection) for value, name in names]
         if choices:
             groups.append(
                 ChoiceGroup(publishable.title, sorted(choices, key=lambda choice: not choice.chosen))

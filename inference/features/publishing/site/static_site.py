@@ -285,8 +285,8 @@ def card_of(page: PublishedPage) -> PictureCard:
     for uops, _ in page.usage.values():
         for port in {port for mask, _ in uops for port in ports_in(mask)}:
             counts[port] += 1
-    most = max(counts, default=0) or 1
-    bars = tuple((name, count / most) for name, count in zip(page.ports, counts, strict=True))
+    highest_count = max(counts, default=0) or 1
+    bars = tuple((name, count / highest_count) for name, count in zip(page.ports, counts, strict=True))
     return PictureCard(page.title, page.subtitle, tuple((f.text, f.label) for f in page.facts), bars)
 
 

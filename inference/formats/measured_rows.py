@@ -43,6 +43,7 @@ class MeasuredRow:
         why_no_cycles: Why it shows no throughput of its scheme.
         why_no_latency: Why it shows no latency of its scheme.
         is_sequence: Whether it is of several instructions.
+        partners: The others of a row of several instructions, with their latencies.
     """
 
     line: int
@@ -53,6 +54,7 @@ class MeasuredRow:
     why_no_cycles: str = ""
     why_no_latency: str = ""
     is_sequence: bool = False
+    partners: tuple[tuple[Scheme, tuple[PairEntry, ...]], ...] = ()
 
 
 def reads_throughputs(source: Source) -> bool:
@@ -109,15 +111,20 @@ def latencies_of(source: Source, rows: Iterable[MeasuredRow], facts: Mapping[str
     dropped: dict[str, str] = {}
     latencies: dict[str, LatencyEntry] = {}
     for row in listed:
-        if row.scheme is None or not row.pairs:
+        parts = [] if row.scheme is None else [(row.scheme, row.pairs), *row.partners]
+        parts = [(scheme, pairs) for scheme, pairs in parts if pairs]
+        if not parts:
             dropped[row.label] = row.why_no_latency or "it shows no latency from an operand to the first one"
-            continue
-        text = row.scheme.text
-        first = latencies.setdefault(text, LatencyEntry(row.line, row.label, text, row.pairs))
-        if row.scheme.category in TIMED_BY_VALUES:
-            latencies[text] = replace(first, pairs=tuple(_widened(first.pairs, row.pairs)))
-        elif first.pairs != row.pairs:
-            dropped[row.label] = f"{text} has the latency of {first.column}"
+        contradictions: list[str] = []
+        for scheme, pairs in parts:
+            text = scheme.text
+            first = latencies.setdefault(text, LatencyEntry(row.line, row.label, text, pairs))
+            if scheme.category in TIMED_BY_VALUES:
+                latencies[text] = replace(first, pairs=tuple(_widened(first.pairs, pairs)))
+            elif first.pairs != pairs:
+                contradictions.append(f"{text} has the latency of {first.column}")
+        if contradictions and len(contradictions) == len(parts):
+            dropped[row.label] = contradictions[0]
     facts = _facts(source, listed, facts)
     return partial_document(source.problems, facts, dropped, latencies=latencies.values())
 

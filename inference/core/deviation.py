@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from inference.core.evaluator import ThroughputModel
-from inference.core.experiment import Experiment
+from inference.core.experiment import Experiment, Unit
 from inference.core.judging.sheet import Answers, AnswerSheet, ComparedPoints, ItemKind, Items
 from inference.core.mapping import R_MAX_RANGE
-from inference.core.metrics import Scores, Unit, score
+from inference.core.metrics import Scores, score
 from inference.core.sampling import MIX_LENGTH, random_mixes
 from inference.core.tables import ExperimentTable, Floats
 from inference.core.tunables import check_integer, check_number

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.errors import InvalidInputError
-from inference.core.metrics import Unit
+from inference.core.experiment import Unit
 from inference.core.tables import Floats
 from inference.figures.plotly_json import Json, figure_json
 

@@ -20,8 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.evaluator import ThroughputModel, predicted_cycles
-from inference.core.experiment import Measured
-from inference.core.metrics import Unit
+from inference.core.experiment import Measured, Unit
 from inference.core.tables import ExperimentTable, Floats
 from inference.formats.document import FileExperiments
 from inference.formats.doubts import LISTED, TOLERANCE, OddKind, OddMeasurement, contradiction, differ

@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from inference.core.experiment import Experiment, Measured
+from inference.core.experiment import Experiment, Measured, Unit
 from inference.core.mapping import PortMapping
-from inference.core.metrics import Unit
 from inference.core.resources import MAX_LOADS, Loads, ResourceMapping
 from inference.formats.document import (
     Document,

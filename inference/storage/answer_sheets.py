@@ -16,9 +16,10 @@ import numpy.typing as npt
 from django.db.models import Count
 
 from inference.core import checkpoint
+from inference.core.experiment import Unit
 from inference.core.judging.agreement import SchemeBias, agreement, biases
 from inference.core.judging.sheet import Answers, AnswerSheet, Grouping, ItemKind, Items
-from inference.core.metrics import Unit, score
+from inference.core.metrics import score
 from inference.core.protocols import Checkpoint, Json
 from inference.core.tables import ExperimentTable
 from inference.figures.heatmap import heat_map

@@ -10,8 +10,7 @@ from typing import Any, TypedDict, Unpack
 
 from django.db import transaction
 
-from inference.core.experiment import Measured
-from inference.core.metrics import Unit
+from inference.core.experiment import Measured, Unit
 from inference.core.protocols import Json
 from inference.core.texts import count_of
 from inference.formats.file_formats import FileContent

@@ -20,7 +20,7 @@ from inference.core.mapping import PortMapping
 from inference.models import ISA, Machine, SchemeConflict
 from inference.models import PortMapping as PortMappingRow
 from inference.storage.mappings import load_mapping, store_mapping
-from inference.storage.result_names import result_name
+from inference.storage.names import result_name
 from inference.storage.rows import BATCH, ids_of_schemes
 
 if TYPE_CHECKING:

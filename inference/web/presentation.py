@@ -27,12 +27,12 @@ from inference.core.texts import count_of
 from inference.figures import colours
 from inference.formats import quoting
 from inference.isa.targets import DEFAULT
-from inference.models import ISA, Evaluation, ExperimentSet, Machine, PortMapping, ResourceMapping
+from inference.models import ISA, Evaluation, ExperimentSet, PortMapping, ResourceMapping
 from inference.predictors.protocol import RAW_TEXT
 from inference.runs.kinds import label_of
 from inference.storage.evaluations import judgement_of
 from inference.storage.instruction_sets import code_isa
-from inference.storage.result_names import machine_label
+from inference.storage.names import machine_label
 
 register = template.Library()
 
@@ -60,14 +60,19 @@ _ACCESS = re.compile(r"^(?P<what>.*?)(?P<width>\[[^][]*\])?(?P<access>:[A-Za-z]+
 
 
 @register.filter
-def kind_label(kind: str) -> str:
-    return label_of(kind)
+def ticked(text: str) -> SafeString:
+    """Return the text with the parts between backticks as code."""
+    parts = text.split("`")
+    return format_html_join(
+        "",
+        "{}",
+        ((format_html("<code>{}</code>", part) if at % 2 else part,) for at, part in enumerate(parts)),
+    )
 
 
-@register.filter
-def machine(row: Machine) -> str:
-    """Zen 5 (AMD EPYC 9R14), this computer."""
-    return machine_label(row)
+register.filter("kind_label", label_of)
+register.filter("machine", machine_label)
+register.filter("shell_word", quoting.shell_word)
 
 
 @register.simple_block_tag(takes_context=True)
@@ -224,12 +229,6 @@ def with_message(detail: str) -> SafeString | str:
 
 
 @register.filter
-def shell_word(text: str) -> str:
-    """Return a text quoted as one word of a shell command."""
-    return quoting.shell_word(text)
-
-
-@register.filter
 def portcolour(index: int) -> int:
     """Return the index of a port's colour in the palette."""
     return index % COLOURS
@@ -285,9 +284,9 @@ def percent(value: float | None) -> str:
 
 
 @register.filter
-def share(value: float | None) -> str:
-    """0.0955 → 9.6 %; the value is a fraction of 1."""
-    return UNKNOWN if value is None else f"{100 * value:.1f}\N{NO-BREAK SPACE}%"
+def share(value: float | None, places: int = 1) -> str:
+    """A fraction of 1 in per cent: 0.0955 → 9.6 %, 0.934|share:2 → 93.40 %."""
+    return UNKNOWN if value is None else f"{100 * value:.{places}f}\N{NO-BREAK SPACE}%"
 
 
 @register.filter

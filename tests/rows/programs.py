@@ -18,8 +18,8 @@ from anica_app.features.coverage.job import CoverageConfig
 from anica_app.formats.campaign_zip import read_part, tree_of_path
 from anica_app.models import Campaign, Discovery, Family
 from anica_app.storage.campaigns import store_campaign
+from inference.core.experiment import Unit
 from inference.core.latency import LatencyProblem, infer_latencies
-from inference.core.metrics import Unit
 from inference.core.resources import ResourceMapping as Resources
 from inference.features.learning.core_model.storing import store_parts
 from inference.formats.block_sets import BlockSetOptions

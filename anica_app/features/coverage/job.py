@@ -35,7 +35,7 @@ from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import RunRequest, needed_row, read_rows
 from inference.storage.instruction_sets import code_isa
-from inference.storage.result_names import enumerated, result_name, row_names
+from inference.storage.names import enumerated, result_name, row_names
 
 MAX_BLOCKS = 1000
 LARGEST_SELECTION = 20

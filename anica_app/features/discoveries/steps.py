@@ -38,7 +38,7 @@ from inference.models import Predictor, Run
 from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.predictors.samples import Sample, unpack
 from inference.storage.instruction_sets import code_isa
-from inference.storage.result_names import result_name
+from inference.storage.names import result_name
 from inference.web.contributions import RunOrigin, number_about
 from inference.web.file_answers import attachment
 from inference.web.paging import Page

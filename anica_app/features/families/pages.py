@@ -23,7 +23,7 @@ from inference.features.asking.questions.query import answers_about
 from inference.measuring.blocks import LOOP
 from inference.predictors.protocol import PredictorError
 from inference.storage.instruction_sets import code_isa
-from inference.storage.result_names import result_name
+from inference.storage.names import result_name
 from inference.web.file_answers import file_answer
 from inference.web.request_fields import start_run
 

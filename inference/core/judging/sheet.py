@@ -16,7 +16,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from inference.core.metrics import Unit, convert
+from inference.core.experiment import Unit
+from inference.core.metrics import convert
 from inference.core.tables import Bools, ExperimentTable, Floats, Int64s
 
 

@@ -24,8 +24,7 @@ from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import RunRequest, needed_row, read_row, read_rows
 from inference.storage.block_sets import BATCH_ROWS, insert_answers
 from inference.storage.instruction_sets import code_isa
-from inference.storage.names import NAME_LIMIT
-from inference.storage.result_names import enumerated, result_name, row_names
+from inference.storage.names import NAME_LIMIT, enumerated, result_name, row_names
 
 
 def read_set(value: object) -> BasicBlockSet:

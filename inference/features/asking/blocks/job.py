@@ -26,7 +26,7 @@ from inference.runs.machines.blocks import open_block_measurer
 from inference.runs.machines.facts import read_block_machine
 from inference.runs.request import RunRequest, needed_row, settings_of
 from inference.storage.instruction_sets import code_isa
-from inference.storage.result_names import blocks_name, processor_name, result_name
+from inference.storage.names import blocks_name, processor_name, result_name
 
 _PATTERNS = ("vector", "memory")
 _MASKS = "masks"

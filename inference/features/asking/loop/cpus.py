@@ -12,7 +12,7 @@ from inference.isa.blocks import DETECTED
 from inference.isa.targets import DEFAULT
 from inference.models import StoredCoreModel
 from inference.storage.instruction_sets import code_isa
-from inference.storage.result_names import machine_label
+from inference.storage.names import machine_label
 
 MAX_CPUS = 100
 

@@ -43,7 +43,7 @@ from inference.predictors.answer_arrays import outlying_answers, relative_spread
 from inference.predictors.memory_variants import variants
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
-from inference.storage.result_names import blocks_name, result_name
+from inference.storage.names import blocks_name, result_name
 from inference.web.contributions import Context, PanelPlace, handle_panel_form, origins_of, rendered_panels
 from inference.web.file_answers import table_answer
 from inference.web.paging import Order

@@ -29,7 +29,7 @@ from inference.runs.errors import JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.request import needed_row
 from inference.storage.instruction_sets import code_isa
-from inference.storage.result_names import file_name, processor_name, result_name, row_names
+from inference.storage.names import file_name, processor_name, result_name, row_names
 
 
 class AccuracyCheckJob(JudgeJob):

@@ -15,7 +15,7 @@ from inference.models import BasicBlockSet, BlockColumn
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
-from inference.storage.result_names import result_name, row_names
+from inference.storage.names import result_name, row_names
 
 
 class AccuracyConfig(RunRequest):

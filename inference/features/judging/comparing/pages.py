@@ -17,8 +17,8 @@ from django.utils.safestring import mark_safe
 
 from inference.core.deviation import Sampling
 from inference.core.errors import InvalidInputError
+from inference.core.experiment import Unit
 from inference.core.identity import ComparedScheme, SchemeRelation
-from inference.core.metrics import Unit
 from inference.features.judging.comparing.query import (
     MAX_EXPERIMENTS,
     DifferingExperiment,
@@ -40,7 +40,6 @@ from inference.features.judging.comparing.tables import (
 )
 from inference.features.judging.engine.tables import LinkedNumber, LinkedText, number, page_cells
 from inference.features.learning.explained.query import contradictions
-from inference.features.library.experiments.query import comparable_sets, measured_singletons
 from inference.features.library.mappings.query import comparable, summary
 from inference.figures.heatmap import heat_map
 from inference.figures.svg import heat_map_drawing
@@ -48,6 +47,7 @@ from inference.isa.search import SearchError
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.storage.characterisations import KEY
 from inference.storage.rows import ids_of_schemes
+from inference.storage.singletons import comparable_sets, measured_singletons
 from inference.web.file_answers import file_answer
 from inference.web.paging import Order, page_in_memory
 from inference.web.published_page import PublishedTable

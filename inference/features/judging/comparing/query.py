@@ -19,11 +19,10 @@ from pydantic import BaseModel, Field
 
 from inference.core.deviation import Deviation, Furthest, Sampling, deviation
 from inference.core.evaluator import PortMappingModel, ThroughputModel
-from inference.core.experiment import Experiment
+from inference.core.experiment import Experiment, Unit
 from inference.core.identity import ComparedScheme, Distinction, MappingComparison, SchemeRelation
 from inference.core.identity.comparison import NOISE, agreement_up_to_hidden
 from inference.core.mapping import Uops
-from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.core.resources import MAX_RESOURCES, Conversion, TooManyResourcesError, from_port_mapping
 from inference.core.resources import ResourceMapping as Resources

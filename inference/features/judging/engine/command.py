@@ -15,9 +15,9 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from inference.core.experiment import Unit
 from inference.core.judging.disagreement import DifferenceMetric
 from inference.core.judging.sheet import ItemSelection
-from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.asking.predictors.query import predictor_row

@@ -29,7 +29,7 @@ from inference.features.learning.core_model.query import usable_core_models
 from inference.isa.targets import names_with_blocks, target_of
 from inference.models import BasicBlockSet, ExperimentSet, Machine, PortMapping, ResourceMapping
 from inference.predictors import core_model, machine
-from inference.storage.result_names import machine_label
+from inference.storage.names import machine_label
 from inference.web.request_fields import RequestField, RunForm, describe_fields, start_run
 from inference.web.validation import number_parameter
 

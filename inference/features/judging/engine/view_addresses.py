@@ -11,9 +11,9 @@ from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from django.utils.http import urlencode
 
+from inference.core.experiment import Unit
 from inference.core.judging.disagreement import DifferenceMetric
 from inference.core.judging.sheet import ItemKind, ItemSelection
-from inference.core.metrics import Unit
 from inference.features.judging.engine.query import (
     ComparisonPart,
     ViewQuestion,

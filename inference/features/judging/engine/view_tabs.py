@@ -16,9 +16,9 @@ from django.utils.http import urlencode
 from django.utils.text import Truncator
 
 from inference.core.evaluator import predicted_cycles
-from inference.core.experiment import Experiment
+from inference.core.experiment import Experiment, Unit
 from inference.core.judging.accuracy import AccuracyJudgement, OtherCore, grade_order, verdict_summary
-from inference.core.metrics import Scores, Unit
+from inference.core.metrics import Scores
 from inference.core.misfits import CommonPart, common_part
 from inference.core.tables import ExperimentTable
 from inference.core.texts import count_of

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from django.utils.http import urlencode
 
+from inference.core.experiment import Unit
 from inference.core.judging.accuracy import AccuracyJudgement, OtherCore
 from inference.core.judging.agreement import (
     Agreement,
@@ -23,7 +24,6 @@ from inference.core.judging.agreement import (
 from inference.core.judging.disagreement import differences, disagreements, distinguishing_items
 from inference.core.judging.residual_traits import memory_traits, significant_traits, traits_of_table
 from inference.core.judging.sheet import ComparedPoints, Grouping, ItemKind
-from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.features.judging.engine.addresses import comparison_address, pair_query
 from inference.features.judging.engine.differences_view import difference_tables, within_tables

@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
-from inference.core.metrics import Unit
+from inference.core.experiment import Unit
 from inference.features.judging.engine.evaluation_sheets import compared_evaluation, predictor_field
 from inference.features.judging.engine.view_addresses import HEAT_MAP
 from inference.features.judging.engine.view_tabs import views_context

@@ -32,8 +32,8 @@ from inference.models import Evaluation, InstructionScheme, Machine, Measurement
 from inference.storage.characterisations import load_characterisation
 from inference.storage.evidence import Evidence
 from inference.storage.mappings import load_mapping
-from inference.storage.recorded import settled_medians
-from inference.storage.result_names import processor_name, result_name
+from inference.storage.names import processor_name, result_name
+from inference.storage.singletons import settled_medians
 
 MAX_EXPERIMENTS = 20
 """Experiments that are repeated for one doubt."""

@@ -30,7 +30,7 @@ from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import RunRequest, read_row
 from inference.storage.export_values import exported_mapping
-from inference.storage.result_names import result_name, row_names
+from inference.storage.names import result_name, row_names
 
 _MAX_UNKNOWN = 40
 """Schemes without an answer that the report lists; it counts the others."""

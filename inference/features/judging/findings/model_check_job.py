@@ -47,7 +47,7 @@ from inference.runs.machines.measurer import open_measurer
 from inference.runs.measurements import RunMeasurements
 from inference.runs.stages import ORDERS, RANDOM_MIXES, SINGLETONS, Stages
 from inference.storage.mappings import load_mapping
-from inference.storage.result_names import processor_name, result_name, selection_name
+from inference.storage.names import processor_name, result_name, selection_name
 
 _PURPOSE = "measurements"
 _ELIGIBLE = "eligible"

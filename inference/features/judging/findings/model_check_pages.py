@@ -11,7 +11,8 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
 from django.utils.http import urlencode
 
-from inference.core.metrics import Unit, score
+from inference.core.experiment import Unit
+from inference.core.metrics import score
 from inference.core.model_check import MIX_LENGTHS, SHORT_CYCLES_MAX, AloneCheck, AloneVerdict
 from inference.core.protocols import Json
 from inference.features.judging.engine.tables import LinkedNumber, LinkedText, csv_of, page_cells, text, usage

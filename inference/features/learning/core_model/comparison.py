@@ -11,7 +11,7 @@ from inference.core.protocols import Json
 from inference.features.learning.core_model.query import comparable_cores, core_models
 from inference.features.library.gallery.query import recorded_core, recorded_cores
 from inference.models import StoredCoreModel
-from inference.storage.result_names import machine_label, processor_name
+from inference.storage.names import machine_label, processor_name
 
 MAX_CHOICES = 100
 _MAX_IN_SUMMARY = 4

@@ -54,8 +54,7 @@ from inference.isa.targets import names_with_blocks, target_of
 from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
 from inference.storage.core_models import port_labels, unsettled_kinds
 from inference.storage.exporting import CORE_MODEL_EXPORTS
-from inference.storage.names import NAME_LIMIT, free_name
-from inference.storage.result_names import processor_name, result_name
+from inference.storage.names import NAME_LIMIT, free_name, processor_name, result_name
 from inference.web.contributions import PanelPlace, rendered_panels
 from inference.web.file_answers import attachment
 from inference.web.naming import naming_paths

@@ -21,8 +21,7 @@ from inference.models import ComparedColumn, StoredCoreModel
 from inference.predictors import core_model, machine
 from inference.storage.core_models import core_model_of
 from inference.storage.judging import KEY, columns_of_core_model
-from inference.storage.names import by_name
-from inference.storage.result_names import processor_name, selection_name
+from inference.storage.names import by_name, processor_name, selection_name
 from inference.web.data_command import DataCommand
 
 _SEARCHES = {"Ports and slots": "PMEvo", "all together": "explained µops and PMEvo, joined"}

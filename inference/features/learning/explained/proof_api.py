@@ -16,7 +16,7 @@ from inference.features.machines.measure.request import listed_config
 from inference.features.running.runs.runs_of_kind import start_response
 from inference.models import InstructionScheme, PortMapping
 from inference.storage.characterisations import ExplainedMapping
-from inference.storage.result_names import processor_name, result_name
+from inference.storage.names import processor_name, result_name
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import (
     Conflicts,

@@ -18,7 +18,7 @@ from inference.features.machines.measure.request import listed_config
 from inference.models import ISA, ExperimentSet, Machine, Measurement, PortMapping, Run
 from inference.models import Experiment as ExperimentRow
 from inference.runs.machines.facts import obstacle_to_measuring
-from inference.storage.result_names import processor_name, result_name
+from inference.storage.names import processor_name, result_name
 from inference.storage.rows import BATCH, experiment_key, ids_of_schemes
 from inference.web.api.errors import ProblemError
 from inference.web.request_fields import start_run

@@ -18,8 +18,7 @@ from inference.runs.machines.blocks import open_code_timer
 from inference.runs.machines.facts import read_block_machine
 from inference.runs.request import RunRequest, needed_row
 from inference.storage.core_models import store_front_end
-from inference.storage.names import free_name
-from inference.storage.result_names import processor_name, result_name
+from inference.storage.names import free_name, processor_name, result_name
 
 _STAGE = "Time code"
 Readings = Sequence[tuple[FrontEndCode, CodeReading]]

@@ -38,7 +38,7 @@ from inference.runs.events import RecordPart
 from inference.storage.evidence import Evidence, UndeterminedScheme
 from inference.storage.judging import grounds_of, search_verdict
 from inference.storage.mappings import load_mapping
-from inference.storage.result_names import result_name
+from inference.storage.names import result_name
 from inference.web.request_fields import NOT_STARTED, start_run
 from inference.web.validation import number_parameter
 

@@ -55,7 +55,7 @@ from inference.runs.plans import LIMIT_SECONDS
 from inference.runs.request import DEFAULT_SEED, RunRequest, Seed, needed_row, read_row
 from inference.runs.stages import ProgressMeasurer
 from inference.storage.core_models import core_model_of, with_slots
-from inference.storage.result_names import result_name, row_names
+from inference.storage.names import result_name, row_names
 from inference.storage.rows import ids_of_schemes, load_measurements
 
 SECONDS, MIN_SECONDS, MAX_SECONDS = 60, 5, 3600

@@ -15,7 +15,7 @@ from inference.features.library.instruction.evidence import FormEvidence
 from inference.models import ISA, InstructionScheme, Machine, PortMapping, StoredCoreModel
 from inference.storage.core_models import core_model_of, mapping_port_labels, port_labels
 from inference.storage.instruction_sets import core_name
-from inference.storage.result_names import machine_label
+from inference.storage.names import machine_label
 
 RECORDED = "r-"
 """Beginning of the keys of recorded cores."""

@@ -31,10 +31,10 @@ from inference.core.measured_slots import MeasuredSlots, padding_of, read_slots
 from inference.formats.problems import ExchangeError
 from inference.models import Evaluation, Measurement, PortMapping, PortUsage, ResourceMapping
 from inference.models.row_counts import row_count
-from inference.storage.export_values import own_sets
 from inference.storage.instruction_sets import CORE
 from inference.storage.mappings import load_mapping
 from inference.storage.rows import measurements_of
+from inference.storage.singletons import own_sets
 from inference.web.paging import having_words
 
 UNKNOWN_ERROR = 1e300  # sorts mappings without a score behind all others; no MAPE is as large

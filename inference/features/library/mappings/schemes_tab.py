@@ -16,18 +16,13 @@ from inference.core.mapping import PortMapping as MappingValue
 from inference.core.measured_slots import MeasuredSlots, SlotReading
 from inference.core.metrics import SchemeError
 from inference.core.throughput import inverse_throughput
-from inference.features.library.experiments.query import (
-    Singleton,
-    comparable_sets,
-    measured_singletons,
-    sets_with_singletons,
-)
 from inference.features.library.mappings.query import measured_slots_of
 from inference.isa.search import SearchError
 from inference.models import Evaluation, ExperimentSet, InstructionScheme, PortMapping
 from inference.models.scheme_search import FIT, annotate_fit, search_schemes
 from inference.storage.evaluations import evaluations_of, residuals_in
 from inference.storage.judging import grounds_of
+from inference.storage.singletons import Singleton, comparable_sets, measured_singletons, sets_with_singletons
 from inference.web.listed_mappings import source_label
 from inference.web.paging import Order, Page, page_in_memory
 from inference.web.validation import choice_parameter, number_parameter

@@ -33,9 +33,9 @@ from inference.storage.rows import StoredMeasurement, measurements_of
 from inference.web.contributions import MenuPlace, entries_of
 from inference.web.file_answers import export_path
 from inference.web.listed_mappings import evaluation_url
-from inference.web.naming import naming_paths, validated_name
+from inference.web.naming import naming_paths
 from inference.web.paging import Order, Page, list_page, page_of
-from inference.web.request_fields import RequestField, RequestForm, form_page, note_field
+from inference.web.request_fields import RequestField, RequestForm, form_page, note_field, validated_name
 from inference.web.validation import choice_parameter, number_parameter
 
 COUNTED = 10_000

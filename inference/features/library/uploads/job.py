@@ -38,8 +38,7 @@ from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import AllowedTexts, RunRequest
 from inference.storage.importing import Preview, commit, doubt_lines, preview_of
 from inference.storage.mappings import load_model
-from inference.storage.names import NAME_LIMIT, by_name
-from inference.storage.result_names import file_name, result_name
+from inference.storage.names import NAME_LIMIT, by_name, file_name, result_name
 from inference.storage.rows import store_ahead
 
 STOP, LEAVE_OUT = "stop", "leave out"

@@ -35,8 +35,7 @@ from inference.runs import lifecycle
 from inference.runs.errors import ConfigError, LimitError, RunsError
 from inference.runs.lifecycle import submit
 from inference.storage.names import NAME_LIMIT, free_name
-from inference.web.naming import validated_name
-from inference.web.request_fields import RequestField, RequestForm, SetsField, note_field
+from inference.web.request_fields import RequestField, RequestForm, SetsField, note_field, validated_name
 from inference.web.validation import parse_int
 
 NEW = "new"

@@ -45,7 +45,7 @@ from inference.runs.request import (
     needed_row,
 )
 from inference.runs.stages import ProgressMeasurer
-from inference.storage.result_names import processor_name, result_name, selection_name
+from inference.storage.names import processor_name, result_name, selection_name
 from inference.storage.rows import load_measurements
 
 PLANS = ("singletons", "pairs", "mixes", "slots", LISTED)

@@ -7,7 +7,6 @@ candidates again, and takes the times of their experiments from the checkpoint.
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Iterable
 
 from inference.core.cegar.answers import CachedMeasurer, as_json, from_json
@@ -27,6 +26,7 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Checkpoint, Json, Measurer, Reporter
+from inference.core.search_clocks import computing_seconds
 from inference.core.throughput import inverse_throughput
 
 REPORT_INTERVAL = 10.0  # seconds
@@ -244,7 +244,7 @@ class Deadline:
 
     def __init__(self, limit: float) -> None:
         self.limit = limit
-        self._began = time.process_time()
+        self._began = computing_seconds()
         self.share(1)
 
     def share(self, parts: int) -> None:
@@ -269,7 +269,7 @@ class Deadline:
 
     @property
     def _elapsed(self) -> float:
-        return time.process_time() - self._began
+        return computing_seconds() - self._began
 
 
 FORMAT = 2

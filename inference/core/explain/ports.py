@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -25,6 +24,7 @@ from inference.core.explain.soundness import MAX_HEADS, FloodingMembers
 from inference.core.explain.units import join_answers, units_of
 from inference.core.identity import best_renaming, same_up_to_renaming
 from inference.core.mapping import PortMapping
+from inference.core.search_clocks import computing_seconds
 
 _SHARE = 4  # the ports may take 1/4 of the time limit, in CPU seconds of this process
 _MIN_SECONDS = 5.0  # CPU seconds at least for one question
@@ -49,7 +49,7 @@ class PortSolver:
         self._seed = seed
         self._r_max = r_max
         self._medians = Medians(context.sampler, context.settings.samples, context.settings.epsilon / 5)
-        self._ends = time.process_time() + (context.settings.seconds or math.inf) / _SHARE
+        self._ends = computing_seconds() + (context.settings.seconds or math.inf) / _SHARE
         self._members = FloodingMembers(context)
         self._looking_at = ""
 
@@ -177,7 +177,7 @@ class PortSolver:
         return BlockingAnswer(mapping, verdict=f"one of several kinds, the others have no ports: {why}")
 
     def _seconds_left(self) -> float:
-        return self._ends - time.process_time()
+        return self._ends - computing_seconds()
 
     def _solve_question(
         self,

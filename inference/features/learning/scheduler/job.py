@@ -280,16 +280,15 @@ def _infer(
 ) -> CoreSchedulerFinding:
     _enter_stage(task, _SEARCH)
     reporter = PacedReporter(task.reporter)
-    start = reporter.clock()
+    reporter.limit(config.seconds)
 
     def pulse() -> bool:
         reporter.pulse()
-        return reporter.clock() - start < config.seconds
+        return reporter.elapsed < 1
 
     def progress(tried: int, error: float) -> None:
-        elapsed = reporter.clock() - start
         if reporter.due("policies"):
-            done = min(int(elapsed), config.seconds)
+            done = min(int(reporter.elapsed * config.seconds), config.seconds)
             reporter.emit(Progress(_SEARCH, done, config.seconds, 0.0, LIMIT_SECONDS, None))
         if reporter.due("closest", _LOG_INTERVAL):
             text = f"{tried} policies simulated; the closest is {error:.1%} off"

@@ -102,7 +102,9 @@ def throughputs_of(
     return partial_document(source.problems, facts, dropped, experiments=entries)
 
 
-def latencies_of(source: Source, rows: Iterable[MeasuredRow], facts: Mapping[str, Any]) -> Document:
+def latencies_of(
+    source: Source, rows: Iterable[MeasuredRow], facts: Mapping[str, Any], parts: Sequence[str] = PARTS
+) -> Document:
     """The latencies of a table; a scheme that takes as long as its values make it has their range.
 
     Args: as of `throughputs_of`.
@@ -111,21 +113,21 @@ def latencies_of(source: Source, rows: Iterable[MeasuredRow], facts: Mapping[str
     dropped: dict[str, str] = {}
     latencies: dict[str, LatencyEntry] = {}
     for row in listed:
-        parts = [] if row.scheme is None else [(row.scheme, row.pairs), *row.partners]
-        parts = [(scheme, pairs) for scheme, pairs in parts if pairs]
-        if not parts:
+        latencies_of_row = [] if row.scheme is None else [(row.scheme, row.pairs), *row.partners]
+        latencies_of_row = [(scheme, pairs) for scheme, pairs in latencies_of_row if pairs]
+        if not latencies_of_row:
             dropped[row.label] = row.why_no_latency or "it shows no latency from an operand to the first one"
         contradictions: list[str] = []
-        for scheme, pairs in parts:
+        for scheme, pairs in latencies_of_row:
             text = scheme.text
             first = latencies.setdefault(text, LatencyEntry(row.line, row.label, text, pairs))
             if scheme.category in TIMED_BY_VALUES:
                 latencies[text] = replace(first, pairs=tuple(_widened(first.pairs, pairs)))
             elif first.pairs != pairs:
                 contradictions.append(f"{text} has the latency of {first.column}")
-        if contradictions and len(contradictions) == len(parts):
+        if contradictions and len(contradictions) == len(latencies_of_row):
             dropped[row.label] = contradictions[0]
-    facts = _facts(source, listed, facts)
+    facts = _facts(source, listed, facts, parts)
     return partial_document(source.problems, facts, dropped, latencies=latencies.values())
 
 

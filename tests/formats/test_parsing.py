@@ -106,6 +106,7 @@ PART_OF = {
     "rvv-bench-throughputs": ("rvv-bench", ""),
     "agner-throughputs": ("agner", ""),
     "agner-latencies": ("agner", "latencies"),
+    "agner-ports": ("agner", "ports"),
 }
 """Of formats with several parts: the file, and the part that is read."""
 

@@ -32,7 +32,12 @@ from django.db.models.functions import Abs, Coalesce
 from django.urls import reverse
 
 from inference.core.protocols import Json
-from inference.features.running.runs.kind_presentation import DescriptionItem, RunOutcome, links
+from inference.features.running.runs.kind_presentation import (
+    DescriptionItem,
+    KindPresentation,
+    RunOutcome,
+    links,
+)
 from inference.formats.problems import ExchangeError
 from inference.isa.code.block import line_numbers
 from inference.isa.targets import DEFAULT, target_of
@@ -383,3 +388,7 @@ def _left_out(report: Json) -> Iterator[tuple[str, int, str]]:
         yield "left out", count, f"{message}{place}"
     if unlisted := report.get("problem_count", 0) - len(problems):
         yield "left out", unlisted, "further problems, which are only counted"
+
+
+PRESENTATIONS = {"columns": KindPresentation(words=columns_description, outcomes=outcomes_of)}
+DEPENDENTS = ((BasicBlockSet, dependents_of_set),)

@@ -13,8 +13,7 @@ from pydantic import Field
 from inference.agent.protocol import Result
 from inference.core.events import Event, ExperimentsCounted, Log, PhaseStarted, Progress, ResultStored
 from inference.core.protocols import Json
-from inference.features.asking.blocks.events import BlockMeasured
-from inference.features.asking.blocks.query import MAX_BLOCKS
+from inference.features.asking.blocks.events import MAX_BLOCKS, BlockMeasured
 from inference.isa.blocks import block_of_hex, general_registers, isa_of_fields, reads_of
 from inference.isa.code.block import Block, BlockError
 from inference.isa.start_values import StartValues, repetitions

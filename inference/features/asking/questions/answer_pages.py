@@ -33,7 +33,7 @@ from inference.features.asking.questions.query import (
     question_predictors,
     reports_of,
 )
-from inference.features.running.runs.kind_presentation import RunOutcome
+from inference.features.running.runs.kind_presentation import KindPresentation, RunOutcome
 from inference.formats.quoting import csv_text
 from inference.isa.blocks import block_of_bytes, intel_or_digits, isa_of_fields
 from inference.isa.code.block import Block, BlockName
@@ -301,3 +301,6 @@ def ports_context(
     if load is not None:
         context |= load_context(block, load)
     return context
+
+
+PRESENTATIONS = {"ask": KindPresentation(outcomes=outcomes_of)}

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from django import forms
 
 from inference.core.protocols import Json
-from inference.features.asking.blocks.query import MAX_BLOCKS
+from inference.features.asking.blocks.events import MAX_BLOCKS
 from inference.features.asking.predictors.kinds import reason_against
 from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.predictors.offers import Offer, Offers, offers

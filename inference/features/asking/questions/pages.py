@@ -23,6 +23,7 @@ from inference.isa.bodies import obstacle_to_blocks
 from inference.measuring.blocks import LOOP, UNROLLED
 from inference.models import ISA, Machine, Predictor, Run
 from inference.predictors import core_model, machine, mapping
+from inference.web.contributions import Context, PagePanel, PanelPlace
 from inference.web.request_fields import start_run
 from inference.web.validation import number_parameter, row_parameter
 
@@ -171,3 +172,13 @@ def _obstacle(request: HttpRequest) -> str:
 
 
 urlpatterns = [path("blocks/", blocks, name="blocks")]
+
+_EXAMPLE = "add rax, rbx\nmov rcx, qword ptr [rax+8]\nimul rdx, rcx"
+
+
+def _box(_request: HttpRequest, _subject: None) -> Context:
+    form = BlockForm(initial={"code": _EXAMPLE})
+    return {"form": form, "harness_fields": form.harness_fields}
+
+
+PANELS = (PagePanel(PanelPlace.PREDICTORS, "question", "", "inference/questions/box.html", _box),)

@@ -320,3 +320,6 @@ def memory_verdict(cells: tuple[PredictorAnswer, ...]) -> str:
 
 def _are_close(first: float, second: float) -> bool:
     return abs(first - second) <= SAME_WITHIN * max(first, second)
+
+
+ORIGINS = (memory_questions,)

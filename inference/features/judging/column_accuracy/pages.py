@@ -24,7 +24,13 @@ from inference.core.judging.accuracy import (
 from inference.core.metrics import Scores
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import column_named, is_measured, usual_reference
-from inference.features.asking.block_sets.query import BlockSetView, column_names, columns_of, set_item
+from inference.features.asking.block_sets.query import (
+    BlockSetView,
+    column_names,
+    columns_of,
+    outcomes_of,
+    set_item,
+)
 from inference.features.asking.predictors.query import different_processors
 from inference.features.judging.column_accuracy.accuracy import KIND, baseline_of, known_accuracy
 from inference.features.judging.engine.gate import (
@@ -34,11 +40,12 @@ from inference.features.judging.engine.gate import (
     judge_against_baseline,
 )
 from inference.features.judging.engine.tables import columns_table, page_cells
-from inference.features.running.runs.kind_presentation import DescriptionItem
+from inference.features.running.runs.kind_presentation import DescriptionItem, KindPresentation
 from inference.formats.accuracy_baseline import LIMIT_BYTES, AccuracyBaseline, read_baseline, write_baseline
 from inference.formats.problems import ExchangeError
 from inference.formats.quoting import csv_text
 from inference.models import BasicBlockSet, BlockColumn, Run
+from inference.web.contributions import PagePanel, PanelPlace
 from inference.web.file_answers import file_answer, table_answer
 from inference.web.request_fields import StrictForm, start_run
 from inference.web.validation import number_parameter, row_id_or_none
@@ -212,3 +219,17 @@ urlpatterns = [
     path("block-sets/<int:pk>/baseline.json", block_set_baseline, name="block-set-baseline"),
     path("block-sets/<int:pk>/gate/", block_set_gate, name="block-set-gate"),
 ]
+
+PRESENTATIONS = {"accuracy": KindPresentation(words=accuracy_description, outcomes=outcomes_of)}
+PANELS = (
+    PagePanel(
+        PanelPlace.BLOCK_SET_TOP, "verdict", "Verdict", "inference/column_accuracy/top.html", top_context
+    ),
+    PagePanel(
+        PanelPlace.BLOCK_SET,
+        "accuracy",
+        "Accuracy",
+        "inference/column_accuracy/tab.html",
+        lambda request, subject: accuracy_tab(request, subject.row, subject.columns),
+    ),
+)

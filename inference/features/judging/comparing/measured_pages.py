@@ -37,7 +37,7 @@ from inference.features.judging.engine.tables import csv_of, page_cells
 from inference.features.judging.engine.view_addresses import HEAT_MAP
 from inference.features.judging.engine.view_tabs import view_csv, views_context
 from inference.features.judging.engine.views import VIEWS
-from inference.features.running.runs.kind_presentation import RunOutcome
+from inference.features.running.runs.kind_presentation import KindPresentation, RunOutcome
 from inference.formats.problems import ExchangeError
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet, LatencySet, Run
@@ -209,3 +209,5 @@ urlpatterns = [
     path("latencies/compare/", latencies_compare, name="latencies-compare"),
     path("latencies/compare.csv", latencies_compare_csv, name="latencies-compare-csv"),
 ]
+
+PRESENTATIONS = {"compare-sets": KindPresentation(outcomes=outcomes_of_pairs)}

@@ -48,6 +48,7 @@ from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.storage.characterisations import KEY
 from inference.storage.rows import ids_of_schemes
 from inference.storage.singletons import comparable_sets, measured_singletons
+from inference.web.contributions import PagePanel, PanelPlace
 from inference.web.file_answers import file_answer
 from inference.web.paging import Order, page_in_memory
 from inference.web.published_page import PublishedTable
@@ -237,3 +238,15 @@ def mapping_compare_csv(request: HttpRequest, pk: int) -> HttpResponse:
 urlpatterns = [
     path("mappings/<int:pk>/compare.csv", mapping_compare_csv, name="mapping-compare-csv"),
 ]
+
+PANELS = (
+    PagePanel(
+        PanelPlace.MAPPING,
+        "compare",
+        "Compare",
+        "inference/comparing/compare.html",
+        lambda request, subject: compare_tab(request, subject.row),
+        order=40,
+        styles=("css/core-diagram.css",),
+    ),
+)

@@ -15,6 +15,8 @@ from inference.core.judging.accuracy import MIN_ITEMS
 from inference.core.judging.agreement import SchemeBias
 from inference.core.judging.sheet import AnswerSheet
 from inference.core.protocols import Json
+from inference.features.judging.engine.addresses import comparisons_of
+from inference.features.judging.engine.publishing import publishable, published_page
 from inference.features.judging.engine.query import (
     ComparisonPart,
     answered_count,
@@ -37,11 +39,13 @@ from inference.features.judging.engine.view_addresses import (
 )
 from inference.features.judging.engine.view_tabs import views_context
 from inference.features.judging.engine.views import VIEWS
+from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.features.running.runs.query import newest_runs
 from inference.formats.provenance import head_of
 from inference.formats.quoting import cell, csv_text, rows_text
 from inference.isa.search import SearchError
 from inference.models import ComparedColumn, Comparison, Run
+from inference.web.contributions import MenuEntry, MenuPlace, Publishable
 from inference.web.file_answers import table_answer
 from inference.web.validation import choice_parameter
 
@@ -209,3 +213,16 @@ urlpatterns = [
     path("comparisons/<int:pk>/answers.csv", comparison_answers_csv, name="comparison-answers-csv"),
     path("comparisons/<int:pk>/<slug:name>.csv", comparison_view_csv, name="comparison-view-csv"),
 ]
+
+PRESENTATIONS = dict.fromkeys(("judge", "comparison"), KindPresentation(outcomes=comparisons_of))
+PUBLISHED = (Publishable("comparison", "Comparisons", publishable, published_page),)
+MENUS = (
+    MenuEntry(
+        MenuPlace.SET,
+        "Compare…",
+        "comparison-new",
+        icon="chart",
+        listing="comparisons",
+        listed="Comparisons",
+    ),
+)

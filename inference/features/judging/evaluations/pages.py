@@ -16,8 +16,10 @@ from inference.core.experiment import Unit
 from inference.features.judging.engine.evaluation_sheets import compared_evaluation, predictor_field
 from inference.features.judging.engine.view_addresses import HEAT_MAP
 from inference.features.judging.engine.view_tabs import views_context
+from inference.features.running.runs.archive import archived_evaluation
+from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
-from inference.web.contributions import MenuPlace, entries_of
+from inference.web.contributions import MenuPlace, PagePanel, PanelPlace, entries_of
 from inference.web.request_fields import start_run
 from inference.web.validation import choice_parameter, row_id_or_none
 
@@ -108,3 +110,18 @@ urlpatterns = [
     path(f"{name}s/<int:pk>/evaluate/", start_evaluation, {"model": model}, name=f"{name}-evaluate")
     for name, model in (("mapping", PortMapping), ("resource-mapping", ResourceMapping))
 ]
+
+PRESENTATIONS = {"evaluate": KindPresentation(archived=archived_evaluation)}
+PANELS = tuple(
+    PagePanel(
+        place_of,
+        "accuracy",
+        "Accuracy",
+        "inference/evaluations/accuracy.html",
+        lambda request, subject: accuracy_tab(request, subject.row),
+        order=10,
+        scripts=("js/heatmap.js", "js/small-maps.js"),
+        styles=("css/comparisons.css",),
+    )
+    for place_of in (PanelPlace.MAPPING, PanelPlace.RESOURCE_MAPPING)
+)

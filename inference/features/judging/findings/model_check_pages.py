@@ -207,9 +207,9 @@ def check_description(run: Run) -> Iterator[DescriptionItem]:
     yield DescriptionItem("Seed", str(config["seed"]))
 
 
-def presentation() -> KindPresentation:
-    """The presentation of runs of kind `check-model`."""
-    return KindPresentation(words=check_description, page=model_check_context, archived=archived)
+PRESENTATIONS = {
+    "check-model": KindPresentation(words=check_description, page=model_check_context, archived=archived)
+}
 
 
 class ReferenceField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not generic as it runs

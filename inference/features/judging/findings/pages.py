@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,13 +34,15 @@ from inference.features.learning.explained.query import is_explained
 from inference.features.learning.explained.remeasuring import machine_options
 from inference.features.learning.inferring.cegar_page import experiment_url
 from inference.features.learning.inferring.classes_section import FEW_COMPARED, classes_context
-from inference.features.library.mappings.query import comparable
+from inference.features.library.mappings.query import MappingSubject, comparable
 from inference.figures.conflicts import conflict_figure
 from inference.isa.search import SearchError
+from inference.isa.targets import target_of
 from inference.models import ExperimentSet, InstructionScheme, PortMapping
 from inference.storage.evaluations import other_core
 from inference.storage.evidence import KEY as SEARCHED
 from inference.storage.rows import ids_of_schemes
+from inference.web.contributions import Context, MenuEntry, MenuPlace, PagePanel, PanelPlace
 from inference.web.file_answers import file_answer, table_answer
 from inference.web.listed_mappings import source_label
 from inference.web.paging import page_in_memory
@@ -272,10 +274,6 @@ def classes_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[st
     }
 
 
-TABS = {"doubts": doubts_tab, "excess": excess_tab, "classes": classes_tab}
-"""{name of a panel of a mapping: its context}."""
-
-
 @require_POST
 def mapping_classes_measure(request: HttpRequest, pk: int) -> HttpResponse:
     row = _mapping(pk)
@@ -369,3 +367,41 @@ urlpatterns = [
     path("sets/<int:pk>/conflicts/", set_conflicts, name="set-conflicts"),
     path("sets/<int:pk>/conflicts/csv/", set_conflicts_csv, name="set-conflicts-csv"),
 ]
+
+
+def _panel(
+    name: str,
+    title: str,
+    tab: Callable[[HttpRequest, PortMapping, Value], Context],
+    order: int,
+    **options: Any,
+) -> PagePanel:
+    """A tab of a mapping."""
+
+    def context(request: HttpRequest, subject: MappingSubject) -> Context:
+        return tab(request, subject.row, subject.value)
+
+    template = f"inference/findings/{name}.html"
+    return PagePanel(PanelPlace.MAPPING, name, title, template, context, order=order, **options)
+
+
+PANELS = (
+    _panel("doubts", "Doubts", doubts_tab, 50, styles=("css/doubts.css",)),
+    _panel("excess", "Slower than predicted", excess_tab, 60),
+    _panel(
+        "classes",
+        "Classes",
+        classes_tab,
+        80,
+        applies=lambda subject: bool(subject.row.report.get("congruence_classes")),
+    ),
+)
+MENUS = (
+    MenuEntry(
+        MenuPlace.MAPPING,
+        "Difference to LLVM’s model …",
+        "mapping-llvm",
+        "llvm-mca’s prediction for each scheme; a report in Markdown",
+        applies=lambda row: target_of(row.isa.name).blocks is not None,
+    ),
+)

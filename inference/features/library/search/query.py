@@ -31,7 +31,7 @@ from inference.models import (
 )
 from inference.models.scheme_search import FIT, annotate_fit, searched_schemes
 from inference.web.code_reading import read_blocks
-from inference.web.contributions import FINDERS, Finder, Hit, SearchHits
+from inference.web.contributions import Finder, Hit, SearchHits, contributed
 from inference.web.paging import having_words
 
 MAX_TEXT = 4000
@@ -68,7 +68,7 @@ def find(text: str, limit: int) -> list[SearchHits]:
     text = " ".join(text.split())
     if not text or len(text) > MAX_NAME:
         return []
-    finders: list[Finder] = [schemes, named_rows, *FINDERS]
+    finders: list[Finder] = [schemes, named_rows, *contributed("FINDERS")]
     return [group for finder in finders for group in finder(text, limit) if group.hits]
 
 

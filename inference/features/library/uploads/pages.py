@@ -18,7 +18,7 @@ from django.utils.html import format_html, format_html_join
 from django.views.decorators.http import require_POST
 
 from inference.core.protocols import Json
-from inference.features.library.uploads.job import LEAVE_OUT, STOP, ImportConfig
+from inference.features.library.uploads.job import LEAVE_OUT, STOP, ImportConfig, outcomes
 from inference.features.library.uploads.query import (
     MODELS,
     readable_formats,
@@ -26,6 +26,8 @@ from inference.features.library.uploads.query import (
     start_reading,
     waiting_uploads,
 )
+from inference.features.running.runs.archive import archived_rows
+from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.formats.file_numbers import FileUnit
 from inference.formats.problems import ExchangeError
 from inference.formats.uops_info_xml import BEGINNING, XML_PEEK
@@ -322,3 +324,8 @@ urlpatterns = [
     path("uploads/<int:pk>/discard/", upload_discard, name="upload-discard"),
     path("uploads/<int:pk>/run/", upload_run, name="upload-run"),
 ]
+
+PRESENTATIONS = {
+    "read": KindPresentation(outcomes=outcomes),
+    "import": KindPresentation(archived=archived_rows),
+}

@@ -202,7 +202,7 @@ def dependent_blocks(
         return []
     dice = Random(seed)  # noqa: S311  no secret
     blocks: dict[str, Block] = {}
-    for block in _random_blocks(maker, kinds, dice):
+    for block in _random_blocks(isa, maker, kinds, dice):
         if len(blocks) == MAX_BLOCKS:
             break
         if is_port_limited(block, model):
@@ -222,7 +222,7 @@ def is_port_limited(block: Block, model: CoreModel) -> bool:
 
 
 def _random_blocks(
-    maker: DependentBlockMaker, kinds: Mapping[str, OperationKind], dice: Random
+    isa: str, maker: DependentBlockMaker, kinds: Mapping[str, OperationKind], dice: Random
 ) -> Iterator[Block]:
     """Random blocks; kinds of many ports are more frequent, so that all ports have about as much work."""
     schemes: defaultdict[OperationKind, list[str]] = defaultdict(list)
@@ -234,6 +234,6 @@ def _random_blocks(
         number = dice.randint(_MIN_INSTRUCTIONS, _MAX_INSTRUCTIONS)
         texts = [dice.choice(schemes[kind]) for kind in dice.choices(choices, weights, k=number)]
         try:
-            yield block_of_bytes(maker.dependent_block(texts, dice))
+            yield block_of_bytes(maker.dependent_block(texts, dice), isa)
         except CannotMeasureError:
             continue

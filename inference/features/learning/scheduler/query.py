@@ -128,7 +128,7 @@ def scheduler_view(row: StoredCoreModel) -> SchedulerView | None:
         tuple(clearest),
         code_sentence(record),
         tuple(
-            ListedBlock(part, "; ".join(block_of_hex(part.block).text.splitlines()))
+            ListedBlock(part, "; ".join(block_of_hex(part.block, row.isa.name).text.splitlines()))
             for part in _changed_blocks(record)
         ),
     )

@@ -26,6 +26,7 @@ from inference.formats.block_sets import (
 )
 from inference.formats.blocks_csv import Scale
 from inference.isa.blocks import BlockError, block_of_bytes, mnemonics_of
+from inference.isa.targets import DEFAULT
 from inference.models import ISA, BasicBlock, BasicBlockSet, BlockColumn, Prediction, Run
 from inference.models.block_set import mnemonics_text
 from inference.predictors.protocol import Answer

@@ -50,7 +50,7 @@ class PanelPlace(StrEnum):
     CORE_MODEL = "core model"  # top of the page; `StoredCoreModel`, unsaved for a recorded core
     SCHEME = "scheme"  # `InstructionScheme`
     INSTRUCTION = "instruction"  # `library.instruction.query.InstructionCard`
-    PREDICTORS = "predictors"  # below the list; None
+    PREDICTORS = "predictors"  # below the list, above it with a negative `order`; None
     BLOCK_SET = "block set"  # tabs; `asking.block_sets.query.BlockSetView`
     BLOCK_SET_TOP = "top of a block set"  # on all tabs; `BlockSetView`
     PROGRAM = "program"  # top of the page of an uploaded program; `Upload`

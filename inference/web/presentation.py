@@ -264,6 +264,13 @@ def change(value: float | None, places: int = 1) -> str:
 
 
 @register.filter
+def capfirst(text: object) -> str:
+    """Return a text with a capital first letter; µ stays: its capital looks like M."""
+    words = str(text)
+    return words if words.startswith("µ") else words[:1].upper() + words[1:]
+
+
+@register.filter
 def subscript(text: str) -> SafeString:
     """Return a text with its R_max as R with a subscript."""
     return format_html_join(R_MAX, "{}", ((part,) for part in str(text).split("R_max")))

@@ -71,9 +71,11 @@ def doubts_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[str
         )
     counts = mapping_doubts.doubts.counts
     by_scheme = {"text": False, "-text": True}.get(request.GET.get("sort", ""))
-    if by_scheme is not None:
+    if by_scheme is None:  # schemes with a reason of their own first; sorting keeps the order by severity
+        in_order = sorted(mapping_doubts.listed, key=lambda doubt: not mapping_doubts.own_words(doubt)[0])
+    else:
         in_order = sorted(mapping_doubts.listed, key=lambda doubt: doubt.scheme, reverse=by_scheme)
-        mapping_doubts = replace(mapping_doubts, listed=tuple(in_order))
+    mapping_doubts = replace(mapping_doubts, listed=tuple(in_order))
     number = number_parameter(request, "page", 0) or 0
     address = _address(mapping_doubts, doubts_request)
     return {
@@ -88,6 +90,7 @@ def doubts_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[str
         "evaluation": mapping_doubts.evaluation,
         "evaluations": [(row.pk, source_label(row)) for row in mapping_doubts.evaluations],
         "total": len(mapping_doubts.doubts.rows),
+        "shared_reasons": mapping_doubts.shared_reasons,
         "means": machine_options(row),
         "csv_url": f"{reverse('mapping-doubts-csv', args=[row.pk])}?{urlencode(address)}",
         "error": error,
@@ -118,7 +121,9 @@ def _doubts_page(mapping_doubts: MappingDoubts, number: int) -> dict[str, Any]:
 
     def why(doubt: Doubt) -> LinkedText:
         label, url = _evidence(mapping_doubts, doubt, ids.get(doubt.scheme), explained=explained)
-        return LinkedText(doubt.words, url, label=label)
+        words, numbers = mapping_doubts.own_words(doubt)
+        shared = f"reason{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers))}" if numbers else ""
+        return LinkedText("; ".join(filter(None, (words, shared))), url, label=label)
 
     def decides(doubt: Doubt) -> LinkedText:
         if doubt not in decisions:

@@ -56,10 +56,18 @@ class Certainty(StrEnum):
 
 @dataclass(frozen=True)
 class AloneTime:
-    """The measured time of one instance: the median in cycles, and the experiment; None of a document."""
+    """The measured time of one instance: the median in cycles, and the experiment; None of a document.
+
+    `spread`: largest difference in cycles between its passes or its measurements; None of a document.
+    """
 
     cycles: float
     experiment_id: int | None
+    spread: float | None = None
+
+    @property
+    def half_spread(self) -> float | None:
+        return None if self.spread is None else self.spread / 2
 
 
 @dataclass(frozen=True)
@@ -242,15 +250,17 @@ class FormEvidence:
 
 
 def evidence_about(schemes: Sequence[InstructionScheme]) -> FormEvidence:
-    readings: defaultdict[tuple[int | None, int, int], list[tuple[float, int]]] = defaultdict(list)
+    readings: defaultdict[tuple[int | None, int, int], list[tuple[float, int, float]]] = defaultdict(list)
     sets_of_run: defaultdict[int, list[int]] = defaultdict(list)
-    for machine, set_id, run, scheme, experiment, cycles in _alone_rows(schemes):
-        readings[machine, 0 if machine else set_id, scheme].append((cycles, experiment))
+    for machine, set_id, run, scheme, experiment, cycles, spread in _alone_rows(schemes):
+        readings[machine, 0 if machine else set_id, scheme].append((cycles, experiment, spread or 0.0))
         if machine is None and run is not None and set_id not in sets_of_run[run]:
             sets_of_run[run].append(set_id)
     alone, by_set = {}, {}
     for (machine, set_id, scheme), times in readings.items():
-        time = AloneTime(median(cycles for cycles, _ in times), times[0][1])
+        values = [cycles for cycles, _, _ in times]
+        spread = max(max(values) - min(values), *(spread for _, _, spread in times))
+        time = AloneTime(median(values), times[0][1], spread)
         if machine is None:
             by_set[set_id, scheme] = time
         else:
@@ -260,7 +270,7 @@ def evidence_about(schemes: Sequence[InstructionScheme]) -> FormEvidence:
 
 def _alone_rows(
     schemes: Sequence[InstructionScheme],
-) -> Iterable[tuple[int | None, int, int | None, int, int, float]]:
+) -> Iterable[tuple[int | None, int, int | None, int, int, float, float | None]]:
     keys = {f"{scheme.pk}:1": scheme.pk for scheme in schemes}
     rows = Measurement.objects.filter(
         experiment__isa=schemes[0].isa_id,
@@ -269,10 +279,10 @@ def _alone_rows(
         cycles__isnull=False,
     ).order_by("id")
     columns = ("experiment_set__machine", "experiment_set", "experiment_set__run", "experiment__key")
-    for machine, set_id, run, key, experiment, cycles in rows.values_list(
-        *columns, "experiment_id", "cycles"
+    for machine, set_id, run, key, *reading in rows.values_list(
+        *columns, "experiment_id", "cycles", "spread"
     ):
-        yield machine, set_id, run, keys[key], experiment, cycles
+        yield machine, set_id, run, keys[key], *reading
 
 
 def _latencies(schemes: Sequence[InstructionScheme]) -> dict[tuple[int, int], FormLatency]:

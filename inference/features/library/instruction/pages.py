@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from django.shortcuts import redirect, render
 from django.urls import path, reverse
 from django.utils.http import urlencode
 
+from inference.core.judging.contradictions import NOT_SETTLED
 from inference.features.library.instruction.cpus import Cpu
 from inference.features.library.instruction.evidence import FormOnCpu
 from inference.features.library.instruction.llvm import LlvmCoreModel, llvm_core_model, opcodes_of
@@ -83,6 +85,19 @@ class CardLine:
     cell: FormOnCpu
     figures: ModelAnswer | None
     model: LlvmCoreModel | None
+
+    @property
+    def conflicts(self) -> list[str]:
+        """Contradicting results of the machine in a sentence, with the names of ports that the page shows."""
+        labels = dict(zip(self.cpu.ports, self.cpu.port_labels, strict=False))
+
+        def renamed(ports: re.Match[str]) -> str:
+            return f"[{','.join(labels.get(port, port) for port in ports[1].split(','))}]"
+
+        return [
+            "Not settled: " + re.sub(r"\[([^\[\]]+)\]", renamed, words.removesuffix(f"; {NOT_SETTLED}"))
+            for words in self.cell.conflicts
+        ]
 
 
 @dataclass(frozen=True)

@@ -352,6 +352,7 @@ def _cell(cpu: Cpu, cell: FormOnCpu) -> Json:
         "uops": None if cell.uops is None else uops_json(cell.uops, cpu.ports),
         "slots": cell.slots,
         "measured": None if cell.alone is None else cell.alone.cycles,
+        "spread": None if cell.alone is None else cell.alone.spread,
         "predicted": cell.predicted,
         "experiment_id": None if cell.alone is None else cell.alone.experiment_id,
         "latency_least": None if latency is None else latency.least,

@@ -218,6 +218,9 @@ def _note(result: Json) -> str:
         return f"latencies of {result['isolated']:,} pairs of operands, {bounds}"
     if "codes" in result:
         return f"{result.get('settled', 0):,} of {result['codes']:,} codes settled"
+    if "error_without" in result:
+        off, without = (f"{100 * result[key]:.1f}\N{NO-BREAK SPACE}%" for key in ("error", "error_without"))
+        return f"experiments not used for it {off} off, {without} without a scheduler"
     if "compared" in result:
         return f"{result.get('within', 0):,} of {result['compared']:,} schemes within 10 % of the model"
     return ""

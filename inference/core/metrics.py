@@ -262,7 +262,9 @@ class LengthError:
 class SchemeError:
     """Mean relative errors, in per cent, of the `n` experiments that contain a scheme.
 
-    `signed`: above 0 where predictions are too long. `absolute`: mean of the absolute errors.
+    Attributes:
+        signed: Above 0 where predictions are too long.
+        absolute: Mean of the absolute errors.
     """
 
     scheme: str

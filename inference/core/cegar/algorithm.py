@@ -267,8 +267,10 @@ class _Algorithm:
         search.apart = pairs
         if plain.limit:
             return replace(settled, more=True, limit=plain.limit)
-        same = same_up_to_renaming(replace(plain.mapping, r_max=None), replace(settled.mapping, r_max=None))
-        if same and not (plain.listed or plain.more):
+        is_same = same_up_to_renaming(
+            replace(plain.mapping, r_max=None), replace(settled.mapping, r_max=None)
+        )
+        if is_same and not (plain.listed or plain.more):
             return settled
         return replace(settled, more=True, reason=_ASSUMED)
 

@@ -102,12 +102,15 @@ def scheduler_experiments(kinds: Mapping[str, OperationKind]) -> list[GroupedExp
     schemes: defaultdict[OperationKind, list[str]] = defaultdict(list)
     for text, kind in sorted(kinds.items(), key=lambda entry: (len(entry[0]), entry[0])):
         schemes[kind].append(text)
-    chosen = {kind: schemes[kind] for kind in _chosen_kinds(schemes)}
+    schemes_by_kind = {kind: schemes[kind] for kind in _chosen_kinds(schemes)}
     experiments: dict[Experiment, GroupedExperiment] = {}
-    for counts in _groups(list(chosen)):
+    for counts in _groups(list(schemes_by_kind)):
         group = _group_text(counts)
         for instance in range(_PER_GROUP):
-            terms = {chosen[kind][instance % len(chosen[kind])]: count for kind, count in counts.items()}
+            terms = {
+                schemes_by_kind[kind][instance % len(schemes_by_kind[kind])]: count
+                for kind, count in counts.items()
+            }
             experiment = Experiment.of(terms)
             experiments.setdefault(experiment, GroupedExperiment(experiment, group))
     return list(experiments.values())[:MAX_EXPERIMENTS]

@@ -127,11 +127,11 @@ def program_of(
             latency = waits.load_latency(place) if is_load else waits.latency(place)
             uops.append(SimulatedUop(mask, place, slots, min(latency, MAX_LATENCY)))
             slots = 0
-        own = range(first + len(loading.get(place, ())), len(uops))
+        own_uops = range(first + len(loading.get(place, ())), len(uops))
         for node in waits.results(place):
-            makers = own
+            makers = own_uops
             if is_apart:
-                makers = own[len(loads) :] if waits.is_base(node) else own[: len(loads)]
+                makers = own_uops[len(loads) :] if waits.is_base(node) else own_uops[: len(loads)]
             making = [k for k in makers if uops[k].ports & ~memory_ports] or [*makers]
             # In order, µops of an instruction issue one after another; its latency begins with the first.
             results[node] = making[:1] if model.issues_in_order else making
@@ -258,8 +258,8 @@ class _Waits:
 
     def latency(self, instruction: int) -> int:
         """Cycles from issue until the last result of an instruction returns, at most `MAX_LATENCY`."""
-        own = [round(self._ready[node]) for node in self._results[instruction]]
-        return min(max([1, *own]) + self._issue.stage(self._block[instruction].scheme), MAX_LATENCY)
+        result_times = [round(self._ready[node]) for node in self._results[instruction]]
+        return min(max([1, *result_times]) + self._issue.stage(self._block[instruction].scheme), MAX_LATENCY)
 
     def results(self, instruction: int) -> Sequence[int]:
         """The nodes of an instruction."""

@@ -87,10 +87,10 @@ class ExplainReporter:
             self.emit(Excluded(self._stage, tuple(self._excluded), self.n_events + 1))
             self._excluded = []
 
-    def funnel(self, stage: str, left: int) -> None:
+    def funnel(self, stage: str, remaining: int) -> None:
         """Report the number of schemes left after a stage."""
         self.flush()
-        self.emit(Funnel(stage, left, self.n_events + 1))
+        self.emit(Funnel(stage, remaining, self.n_events + 1))
 
     def classes(self, classes: Sequence[BlockingClass], ports: Sequence[str]) -> None:
         self.emit(Blocked(tuple(classes), tuple(ports), self.n_events + 1))

@@ -121,10 +121,10 @@ def _try(
 ) -> Number:
     """Write the errors of a changed scheme's experiments into `trial`; returns the change of their sum."""
     prepare_place(arrays, rows, np.int64(0), scheme)
-    more = refresh(arrays, rows, mixes, experiments, measured, loss, largest, cycles, trial)
+    change = refresh(arrays, rows, mixes, experiments, measured, loss, largest, cycles, trial)
     for j in range(len(experiments)):
-        more -= errors[experiments[j]]
-    return more
+        change -= errors[experiments[j]]
+    return change
 
 
 @compiled_in_place

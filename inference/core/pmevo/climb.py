@@ -105,12 +105,12 @@ def local_optima(
     totals = np.zeros(len(picks), dtype=np.int64)
 
     def piece(m: int) -> Callable[[EvaluationArrays], None]:
-        own = slice(m * n_schemes, (m + 1) * n_schemes)
+        own_rows = slice(m * n_schemes, (m + 1) * n_schemes)
 
         def work(arrays: EvaluationArrays) -> None:
             totals[m] = climb(
                 arrays,
-                Rows(rows.starts[own], rows.ends[own], rows.masks, rows.counts),
+                Rows(rows.starts[own_rows], rows.ends[own_rows], rows.masks, rows.counts),
                 mixes,
                 schemes,
                 all_experiments,
@@ -153,10 +153,10 @@ def _population_like(model: Population, ends: Int64s, masks: Int64s, counts: Int
     )
 
 
-def distinct_mappings(evolved: Evolution, most: int) -> Evolution:
-    """The first mappings that differ from all before them, at most `most`; the input is fittest first."""
+def distinct_mappings(evolved: Evolution, limit: int) -> Evolution:
+    """The first mappings that differ from all before them, at most `limit`; the input is fittest first."""
     _, first = np.unique(fingerprints(evolved.population), return_index=True)
-    picks = np.sort(first)[:most]
+    picks = np.sort(first)[:limit]
     return replace(
         evolved,
         population=select(evolved.population, picks),

@@ -383,12 +383,10 @@ def available_on(
     exclusions = []
     for row in rows:
         try:
-            predictor = _on_processor_or_usual(row, processor, isa)
-            if isa and isa not in (isas := isas_of_row(predictor)):
-                raise PredictorError(
-                    f"{predictor.name} answers for blocks of {', '.join(isas)}, not of {isa}"
-                )
-            available[predictor] = None
+            choice = _on_processor_or_usual(row, processor, isa)
+            if isa and isa not in (isas := isas_of_row(choice)):
+                raise PredictorError(f"{choice.name} answers for blocks of {', '.join(isas)}, not of {isa}")
+            available[choice] = None
         except PredictorError as error:
             exclusions.append(str(error))
     return list(available), exclusions

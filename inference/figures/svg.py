@@ -194,9 +194,9 @@ def _port_lines(uops: Sequence[Json], places: Sequence[int], ports: Sequence[int
 
 
 def _group_text(group: Json, y: float) -> str:
-    first, n_others = group["schemes"][0], len(group["schemes"]) - 1
+    first, n_more = group["schemes"][0], len(group["schemes"]) - 1
     text = first if len(first) <= _MAX_TEXT else first[: _MAX_TEXT - 1] + "…"
-    label = f"{text} + {n_others:,}" if n_others else text
+    label = f"{text} + {n_more:,}" if n_more else text
     return f'<text class="code" x="8" y="{y + 4:g}">{escape(label)}</text>'
 
 

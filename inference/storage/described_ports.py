@@ -60,8 +60,8 @@ def times_alone(
     times = {text: cycles for text, cycles in listed if cycles is not None}
     single_equivalents = {
         text: times[first]
-        for text, (first, *others_equal) in equivalents.items()
-        if first in times and not others_equal
+        for text, (first, *equivalent) in equivalents.items()
+        if first in times and not equivalent
     }
     return {**single_equivalents, **times}
 

@@ -101,20 +101,20 @@ def _score(name: str, errors: Floats) -> PartScore:
     )
 
 
-def merge(ports: PortMapping, base: PortMapping, others: Sequence[PortMapping]) -> PortMapping | None:
+def merge(ports: PortMapping, base: PortMapping, additions: Sequence[PortMapping]) -> PortMapping | None:
     """`base`, extended by the µops of further mappings for schemes that it does not describe.
 
     Args:
         ports: One of the mappings, whose port names the result has, so that references to its ports
             stay valid.
         base: Its µops count where several mappings describe a scheme.
-        others: In the order in which their µops count.
+        additions: In the order in which their µops count.
 
     Returns:
         None where two mappings have no scheme in common: nothing then relates their ports.
     """
     result = _with_port_names(ports, base)
-    for other in others:
+    for other in additions:
         renamed = None if result is None else other if other is ports else _with_port_names(result, other)
         if result is None or renamed is None:
             return None

@@ -323,7 +323,7 @@ def _conflicts_context(request: HttpRequest, conflicts: SetConflicts, by: Confli
     members, shares = conflicts.rows(by)
     rows, classes = numbered(members), numbered(conflicts.matrix.classes)
     labels = [
-        f"{first} + {len(rest_of_class)}" if rest_of_class else first for first, *rest_of_class in members
+        f"{first} + {len(equal_schemes)}" if equal_schemes else first for first, *equal_schemes in members
     ]
     figure = {
         "figure": conflict_figure(labels, shares),

@@ -136,8 +136,8 @@ def _described(cpu: Cpu) -> set[str]:
 def document_cpus(isa: ISA) -> list[Cpu]:
     """The core models that are documents: imported ones, newest first, then recorded ones."""
     rows = StoredCoreModel.objects.filter(isa=isa, document__isnull=False).order_by("-pk")
-    taken_names = {row.name for row in rows}
-    recorded = [core for core in recorded_cores() if core.isa == isa.name and core.name not in taken_names]
+    names_in_use = {row.name for row in rows}
+    recorded = [core for core in recorded_cores() if core.isa == isa.name and core.name not in names_in_use]
     return [
         *(_document_cpu(f"c{row.pk}", row, recorded_core(row.name)) for row in rows),
         *(_document_cpu(f"{RECORDED}{core.slug}", core.row, core) for core in recorded),

@@ -3,7 +3,8 @@
 The nearest is, in this order: the same mnemonic with operands of other widths; another condition (`cmovb` for
 `cmove`); the form with or without VEX (`paddd` for `vpaddd`); the form with a register in place of memory,
 with a load or a store beside it; the form with a register in place of an immediate. Of several the closest in
-width is taken. A different operation is never used.
+width is taken. A different operation is never used, nor
+one that moves the base of its address for one that does not.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass, replace
 from math import log2
 
 from inference.core.core_model.bounds import predict_core
+from inference.core.core_model.dependences import WRITTEN_BASE
 from inference.core.core_model.model import CoreModel, OperandLatencies
 from inference.core.core_model.prediction import (
     Assumptions,
@@ -221,6 +223,8 @@ def _without_encoding(scheme: Scheme) -> str:
 
 def _match(scheme: Scheme, near: Scheme) -> _Match | None:
     """The difference of a known scheme, None where it is too large."""
+    if _moves_base(scheme) != _moves_base(near):
+        return None
     mine, theirs = _visible_operands(scheme), _visible_operands(near)
     difference = _difference(scheme, near, [*map(_kind, mine)], [*map(_kind, theirs)])
     if difference is None:
@@ -228,6 +232,10 @@ def _match(scheme: Scheme, near: Scheme) -> _Match | None:
     rank, differs = difference
     width_distance = sum(_width_distance(a, b) for a, b in zip(mine, theirs, strict=False))
     return _Match(rank, differs or ("other width" if width_distance else "other form"), width_distance, near)
+
+
+def _moves_base(scheme: Scheme) -> bool:
+    return any(operand.name == WRITTEN_BASE for operand in scheme.operands)
 
 
 def _difference(

@@ -19,7 +19,7 @@ from inference.features.asking.blocks.events import BlocksRecord
 from inference.features.asking.blocks.job import archived
 from inference.features.asking.blocks.port_load import can_read_loops, loop_tab
 from inference.features.asking.loop.answer import LoopAnswer, block_explanation
-from inference.features.asking.loop.cpus import cpus
+from inference.features.asking.loop.query import cpus
 from inference.features.running.runs.kind_presentation import DescriptionItem, KindPresentation, links
 from inference.features.running.runs.record import RunRecord
 from inference.isa.blocks import block_of_hex, isa_of_fields, iteration_of

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from inference.core.core_model import Assumptions
 from inference.core.loop.values import Changes, LoopAnalysis, LoopBound
-from inference.features.asking.loop.cpus import LoopCpu, chosen_cpu
-from inference.features.asking.loop.query import analysis_of
+from inference.features.asking.loop.query import LoopCpu, analysis_of, chosen_cpu
 from inference.features.asking.loop.request import LoopQuestion
 from inference.features.asking.loop.verdict import verdict_of
 from inference.isa.blocks import BlocksOfText, Piece, ranked_pieces

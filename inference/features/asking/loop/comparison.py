@@ -10,14 +10,13 @@ from django.http import HttpRequest
 
 from inference.core.loop.values import Changes, CycleRange, LoopAnalysis
 from inference.features.asking.loop.answer import LoopAnswer, answer_of
-from inference.features.asking.loop.cpus import LoopCpu, chosen_cpu, cpus
 from inference.features.asking.loop.dependency_graph import removed_dependences, unchanged_analysis
 from inference.features.asking.loop.measured import (
     alignment_context,
     measuring_machine,
     question_about,
 )
-from inference.features.asking.loop.query import analysis_of
+from inference.features.asking.loop.query import LoopCpu, analysis_of, chosen_cpu, cpus
 from inference.figures.dependency_graph import edge_text
 from inference.isa.blocks import accesses_of, block_of_bytes, block_reader
 from inference.isa.code.block import Block, BlockError

@@ -11,8 +11,8 @@ from django.urls import path
 from pydantic import BaseModel, ConfigDict, Field
 
 from inference.core.core_model import CoreModel
-from inference.features.asking.loop.cpus import chosen_cpu, cpus
 from inference.features.asking.loop.instruction_table import uops_text
+from inference.features.asking.loop.query import chosen_cpu, cpus
 from inference.features.library.instruction.evidence import FormOnCpu
 from inference.features.library.instruction.query import facts_about
 from inference.isa.targets import DEFAULT

@@ -9,8 +9,8 @@ from pydantic import Field
 from inference.core.loop.simulated import CannotSimulateError
 from inference.core.simulation.timeline import DEFAULT_ITERATIONS, MAX_ITERATIONS
 from inference.features.asking.loop.answer import LoopAnswer, answer_of
-from inference.features.asking.loop.cpus import cpus
 from inference.features.asking.loop.document import TIMELINE_FORMATS, timeline_for
+from inference.features.asking.loop.query import cpus
 from inference.features.asking.loop.request import LoopQuestion
 from inference.isa.code.block import BlockError
 from inference.web.contributions import Context

@@ -13,9 +13,8 @@ from inference.core.core_model import Assumptions
 from inference.core.loop.values import LoopAnalysis
 from inference.core.protocols import Json
 from inference.features.asking.loop.answer import LoopAnswer, closest_bound
-from inference.features.asking.loop.cpus import LoopCpu
 from inference.features.asking.loop.measured import MeasuredQuestion, newest_measurement, question_about
-from inference.features.asking.loop.query import analysis_of
+from inference.features.asking.loop.query import LoopCpu, analysis_of
 from inference.features.asking.predictors.kinds import kind_of
 from inference.features.asking.predictors.query import (
     options_for,

@@ -16,7 +16,7 @@ from inference.core.protocols import Json
 from inference.features.asking.blocks.port_load import describing_mappings, load_context, load_of
 from inference.features.asking.blocks.query import rows_of, scheme_rows
 from inference.features.asking.loop.answer import block_explanation, closest_bound
-from inference.features.asking.loop.cpus import cpus
+from inference.features.asking.loop.query import cpus
 from inference.features.asking.predictors.modes import mode_of_question
 from inference.features.asking.predictors.query import different_processors
 from inference.features.asking.questions.query import (

@@ -17,8 +17,8 @@ from inference.core.loop.simulated import CannotSimulateError
 from inference.core.simulation.steady_state import compile_simulation
 from inference.features.asking.blocks.port_load import BlockLoad, load_of
 from inference.features.asking.loop.answer import cpu_of, explained
-from inference.features.asking.loop.cpus import cpus
 from inference.features.asking.loop.document import TIMELINE_FORMATS, document_of, lines_of, timeline_for
+from inference.features.asking.loop.query import cpus
 from inference.features.asking.loop.request import LoopQuestion
 from inference.features.asking.loop.tools import askable_tools
 from inference.features.asking.predictors.modes import (

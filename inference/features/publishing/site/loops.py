@@ -11,9 +11,9 @@ from django.db.models import QuerySet
 from inference.core.loop.simulated import CannotSimulateError
 from inference.core.loop.values import InstructionAnalysis, LoopAnalysis, UnknownPart
 from inference.features.asking.loop.answer import LoopAnswer, explained
-from inference.features.asking.loop.cpus import LoopCpu, cpus
 from inference.features.asking.loop.document import timeline_for
 from inference.features.asking.loop.measured import newest_measurement
+from inference.features.asking.loop.query import LoopCpu, cpus
 from inference.features.asking.loop.request import LoopQuestion
 from inference.features.asking.questions.query import (
     KIND,

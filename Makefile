@@ -7,7 +7,7 @@
 #   make check   style, types, templates, rooms, patterns, budget, migrations, locks, known vulnerabilities
 #   make agent   dist/pmweb-agent.pyz, which measures another computer with nothing installed there
 #   make mutants mutation testing: small faults in the code that no nearby test notices (takes long); SEED=1 NUMBER=60
-#   make bench   benchmarks; NAME=simulate to run one
+#   make bench   benchmarks; NAME=startup to run one
 #   make docs    dist/docs/, this documentation as a site of its own
 #   make sbom    dist/sbom.cdx.json, what a site consists of (CycloneDX)
 #   make lock    write the lock files anew, after a change of the dependencies in pyproject.toml

@@ -15,21 +15,19 @@ from typing import Any
 import numpy as np
 
 from benchmarks import Result
-from benchmarks._alternated import enumerate_one
 from benchmarks._silent import Silent
 from inference.core.checkpoint import encode
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.pacing import PacedReporter
 from inference.core.pmevo import PMEvoSettings
-from inference.core.pmevo.breeding import Evolution
 from inference.core.pmevo.evolution import evolve
 from inference.core.pmevo.fitness import FitnessGate
 from inference.core.pmevo.packing import pack_evolution
 from inference.core.pmevo.plan import ceiling
 from inference.core.pmevo.settings import PRESETS
 from inference.core.protocols import Checkpoint
-from inference.core.tables import ExperimentTable, Population
+from inference.core.tables import Population
 from inference.core.throughput import inverse_throughput
 
 REPRESENTATIVES = 100  # schemes of the made-up processor
@@ -39,8 +37,6 @@ POPULATIONS = (1_000, 20_000)
 MAX_GENERATIONS = 1_000  # many more than it takes
 _CASE = "simulations-per-second"
 BAR = 30_000_000.0  # simulations per second and core
-REFERENCE_EVERY = 10  # generations
-REFERENCE_EXPERIMENTS = 2_000  # simulated by enumeration, which would take too long for all
 
 MEMORY_POPULATION = 100_000  # the paper's
 MEMORY_REPRESENTATIVES = 60
@@ -60,21 +56,15 @@ def cases(quick: bool) -> Iterator[Result]:
 
 
 def _whole_run(population: int) -> Result:
-    """Simulations per second of a whole evolution, beside those of the enumeration."""
+    """Simulations per second of a whole evolution."""
     experiments, measured = _problem(REPRESENTATIVES)
     judge = _judge(experiments, measured, REPRESENTATIVES, population, MAX_GENERATIONS, threads=1)
     few = Population.from_rows([((1, 1),)] * REPRESENTATIVES * 2, 2, PORTS)
     judge.errors(few)  # loads what is compiled
-    plain = _Enumeration(judge.table)
     counted = judge.evaluations
-
-    def listen(generation: Evolution) -> None:
-        if generation.generation % REFERENCE_EVERY == 0:
-            plain.simulate(generation.population)
-
     began, wall = time.process_time(), time.perf_counter()
-    ended = evolve(judge, measured[:REPRESENTATIVES].tolist(), SEED, None, listen)
-    seconds = time.process_time() - began - plain.seconds
+    ended = evolve(judge, measured[:REPRESENTATIVES].tolist(), SEED, None, lambda generation: None)
+    seconds = time.process_time() - began
     simulations = (judge.evaluations - counted) * len(judge.table)
     more = {
         "population": population,
@@ -82,43 +72,11 @@ def _whole_run(population: int) -> Result:
         "generations": ended.generation,
         "converged": ended.converged(0.0),
         "cpu_seconds": round(seconds, 1),
-        "wall_seconds": round(time.perf_counter() - wall - plain.seconds, 1),
+        "wall_seconds": round(time.perf_counter() - wall, 1),
         "generations_per_second": round(ended.generation / seconds, 2),
-        "enumeration": round(plain.rate),
-        "by_enumeration": round(simulations / seconds / plain.rate, 1),
     }
     case = f"{_CASE}-population-{population}"
     return Result(case, round(simulations / seconds), "simulations/s per core", BAR, more)
-
-
-class _Enumeration:
-    """The yardstick: a share of the experiments under a few mappings at a time."""
-
-    def __init__(self, table: ExperimentTable) -> None:
-        self.seconds = 0.0
-        self._simulated = 0
-        picks = np.random.default_rng(SEED).permutation(len(table))[:REFERENCE_EXPERIMENTS]
-        lengths = np.diff(table.offsets)[picks]
-        terms = np.concatenate([np.arange(*table.offsets[e : e + 2].tolist()) for e in picks])
-        offsets = np.concatenate(([0], np.cumsum(lengths)))
-        of_terms = {"scheme": table.scheme[terms], "count": table.count[terms]}
-        self._table = replace(table, offsets=offsets, lengths=table.lengths[picks], **of_terms)
-        self._run(Population.from_rows([((1, 1),)] * table.n_schemes, 1, PORTS))  # compiles
-
-    @property
-    def rate(self) -> float:
-        """Simulations per CPU second so far."""
-        return self._simulated / self.seconds
-
-    def simulate(self, population: Population) -> None:
-        """The best mapping of a population."""
-        began = time.process_time()
-        self._run(population)
-        self.seconds += time.process_time() - began
-        self._simulated += len(self._table)
-
-    def _run(self, population: Population) -> None:
-        enumerate_one(population, self._table, np.empty(len(self._table)))
 
 
 def _memory(population: int) -> Iterator[Result]:

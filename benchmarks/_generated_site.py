@@ -21,7 +21,7 @@ from anica_app.models import Campaign, Discovery, Generalisation, Generalisation
 from benchmarks._generated_campaign import generated_campaign
 from benchmarks._generated_sets import generated_sets
 from benchmarks._in_process_worker import done, read_uploads
-from benchmarks.block_sets import generated_csv
+from benchmarks.sets import generated_csv
 from inference.core.events import Log
 from inference.core.explain import Characterisation, NotCharacterised, SchemeFate, Witness, WitnessOutcome
 from inference.core.explain.events import funnel_of

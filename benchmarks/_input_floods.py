@@ -6,6 +6,7 @@ import http.client
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
+from itertools import product
 
 from django.core.files.base import ContentFile
 from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
@@ -13,9 +14,9 @@ from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 from benchmarks import Result
 from benchmarks._clients import Probe, Sender
 from benchmarks._measured import mebibytes_of
-from benchmarks._pumped_texts import pumped_texts
 from benchmarks._sites import database_in, launched_site
 from benchmarks._survey import Survey
+from benchmarks._text_mutations import PUMPED_WORDS
 from pmweb.accounts.api_tokens import issue
 from pmweb.accounts.people import ensure_administrator
 from pmweb.models import Scope
@@ -29,6 +30,11 @@ MAX_MIB = 400.0
 
 LARGEST_ANSWER = 100_000  # bytes; a refusal that quotes more of its input would be a flood itself
 _PREVIEWS = 60  # texts of which a preview is asked for
+
+BEGINNINGS = ("", "bb,a tool\n", "  401000:\t", "mov rax, [", "mode: ", "x 1 1.0: cycles: ")
+ENDS = ("", "zz", "!\n?")
+LENGTHS = (58, 2_000, 60_000)  # characters
+
 
 BODIES: Mapping[str, Callable[[], bytes]] = {
     "unknown keys": lambda: _object(f'"k{number}":0' for number in range(560_000)),
@@ -89,12 +95,18 @@ def _answers(sender: Sender, bodies: Mapping[str, bytes], quick: bool) -> Iterat
                 f"{name} to {method} {path}",
                 *sender.send(method, filled, body, {"Content-Type": "application/json"}),
             )
-    texts = list(pumped_texts())
+    texts = pumped_texts()
     for text in texts[:: len(texts) // (_PREVIEWS // (10 if quick else 1))]:
         status, content = _preview(sender, text)
         # A preview that names problems is an answer; one that would be imported is not.
         acceptable = status == http.client.OK and json.loads(content)["acceptable"]
         yield f"preview of {text[:40]!r}", 200 if acceptable else max(status, 422) if status else 0, content
+
+
+def pumped_texts() -> list[str]:
+    """Texts of one word, repeated, which an ambiguous pattern reads in ever more ways: some two thousand."""
+    choices = product(PUMPED_WORDS, BEGINNINGS, ENDS, LENGTHS)
+    return [begin + word * (length // len(word)) + end for word, begin, end, length in choices]
 
 
 def _preview(sender: Sender, text: str) -> tuple[int, bytes]:

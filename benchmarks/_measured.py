@@ -53,8 +53,8 @@ def page_result(
     return Result(case, wall, "ms", more={**more, "cpu": cpu, "bytes": len(answer.content)})
 
 
-def median_milliseconds(seconds: Iterable[float], digits: int = 1) -> float:
-    return round(1000 * statistics.median(seconds), digits)
+def median_milliseconds(seconds: Iterable[float]) -> float:
+    return round(1000 * statistics.median(seconds), 1)
 
 
 def percentile(values: Sequence[float], share: float) -> float:

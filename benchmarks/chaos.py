@@ -1,9 +1,8 @@
 """Runs of every kind while web process, workers, runs, agents, Redis and connections are killed.
 
 Of each kind so many kills as `KILLS` says, on SQLite and on PostgreSQL with Redis: how many of the runs came
-through with all invariants. On sites that are broken on purpose: in how many of the runs that were spoilt the
-checks find what was done to them (`docs/faults.md`). And with a clock that is set now and then, which makes
-everything slower: so fewer kills.
+through with all invariants. And with a clock that is set now and then, which makes everything slower: so
+fewer kills.
 """
 
 from __future__ import annotations
@@ -18,26 +17,21 @@ from django.conf import settings
 
 from benchmarks import MissingDataError, Result
 from benchmarks._chaos.__main__ import EXIT_MISSING, EXIT_VIOLATED
-from benchmarks._chaos.broken import SORTS
 from benchmarks._chaos.world import POSTGRESQL, SQLITE
 
 SEED = 1
 KILLS = {SQLITE: 200, POSTGRESQL: 100}
 CLOCK_KILLS = 10  # per kind of run, while the clock is set now and then
 QUICK_KILLS = 4  # per kind of run
-_BROKEN_KILLS = 6  # per kind of run, on each site that is broken on purpose
 
 
 def run(quick: bool) -> Iterator[Result]:
-    """Each database, then each way to be broken; with `quick` SQLite alone, and few kills of few kinds."""
+    """Each database, then the clock; with `quick` SQLite alone, and few kills of few kinds."""
     for database in [SQLITE] if quick else [SQLITE, POSTGRESQL]:
         kinds = ["--kinds", "measure", "pmevo", "import"] if quick else []
         kills = QUICK_KILLS if quick else KILLS[database]
         case = "kills" if database == SQLITE else f"kills-{database}"
         yield _came_through(case, _told("--database", database, "--kills", str(kills), *kinds))
-    for how in ["lost"] if quick else SORTS:
-        options = ("--broken", how, "--only-kills", "--kills", str(_BROKEN_KILLS))
-        yield _found(how, _told(*options, "--kinds", "measure", "pmevo"))
     if not quick:
         yield _came_through("kills-clock", _told("--clock", "--kills", str(CLOCK_KILLS)))
 
@@ -64,13 +58,3 @@ def _came_through(case: str, lines: Sequence[dict[str, Any]]) -> Result:
         **{name: summary[name] for name in ("disturbances", "violations", "lacks", "tracebacks")},
     }
     return Result(case, summary["runs"] - len(violated), "runs", summary["runs"], more)
-
-
-def _found(how: str, lines: Sequence[dict[str, Any]]) -> Result:
-    """A run that was spoilt counts where something of the sort that was done is found."""
-    summary = lines[-1]
-    spoilt = set(summary["sabotaged"])
-    found = {pk for pk, _, sort in summary["broken"] if sort == SORTS[how]}
-    more = {"seed": summary["seed"], "seconds": summary["seconds"], "runs": summary["runs"]}
-    more |= {"wrongly": len({pk for pk, _, _ in summary["broken"]} - spoilt)}
-    return Result(f"broken-{how}", len(found & spoilt), "runs", len(spoilt), more)

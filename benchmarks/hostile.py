@@ -4,10 +4,11 @@
 `_input_mutations`). An input is a function of the seed, the reader's name and its number, so each failure can
 be had again; what fails is made smaller as long as it fails in the same way. A failure is whatever a reader
 raises that is not its own kind of error, a value that no database could hold, or more than five seconds.
-`uploads`: 2,000 of these files through the pages of a site, from the form to the import by a worker.
-`requests`: 10,000 that schemathesis makes of the API's document, sound and unsound ones. `floods`: bodies of
-few megabytes that cost much and texts of one word, repeated, sent to a site in processes of its own, whose
-`/health/` and memory are watched meanwhile.
+`assembly`: texts that look like assembly and would do harm in an assembler (`_reader_texts`), read as pasted
+code: what is printed of it is read as the same code. `uploads`: 2,000 of these files through the pages of a
+site, from the form to the import by a worker. `requests`: 10,000 that schemathesis makes of the API's
+document, sound and unsound ones. `floods`: bodies of few megabytes that cost much and texts of one word,
+repeated, sent to a site in processes of its own, whose `/health/` and memory are watched meanwhile.
 """
 
 from __future__ import annotations
@@ -23,14 +24,17 @@ from benchmarks._input_mutations import mutated
 from benchmarks._input_requests import fuzz_requests
 from benchmarks._input_site import furnished
 from benchmarks._input_uploads import fuzz_uploads
+from benchmarks._reader_texts import text_of
 from benchmarks._sites import temporary_database
 from benchmarks._survey import FAILED, Survey, shrunk
+from inference.isa.blocks import BlockError, read
 
 INPUTS, UPLOADS, REQUESTS = 100_000, 2_000, 10_000
 QUICK = 50
 """Times fewer of each, to see whether it works."""
 
 SEED = 12
+MAX_PIECES = 1000  # pieces of code that a pasted text may have
 
 
 def run(quick: bool) -> Iterator[Result]:
@@ -45,6 +49,8 @@ def run(quick: bool) -> Iterator[Result]:
         for importer in IMPORTERS:
             if not cases or importer.name in cases:
                 yield _files(importer, inputs).result()
+        if not cases or "assembly" in cases:
+            yield _assembly(inputs).result()
         if not cases or "uploads" in cases:
             yield fuzz_uploads(browser, SEED, uploads).result()
         if not cases or "requests" in cases:
@@ -66,6 +72,25 @@ def _files(importer: Importer, many: int) -> Survey:
             example = {"number": number, "bytes": len(small), "input": repr(small[:300])}
         survey.count(outcome, example)
     return survey
+
+
+def _assembly(many: int) -> Survey:
+    survey = Survey("assembly", SEED)
+    for number in range(many):
+        text = text_of(SEED, number, __file__)
+        survey.count(survey.attempt(lambda text=text: outcome_of_code(text)), text)  # type: ignore[misc]
+    return survey
+
+
+def outcome_of_code(text: str) -> str:
+    """`read`, `refused`, or that what is printed of a piece is other code."""
+    try:
+        blocks = [piece.block for piece in read(text, MAX_PIECES).pieces]
+    except BlockError:
+        return "refused"
+    printed = [piece.block.code for block in blocks for piece in read(block.text, MAX_PIECES).pieces]
+    is_same = printed == [block.code for block in blocks]
+    return "read" if is_same else f"{FAILED}what is printed of it is read as other code"
 
 
 def input_of(name: str, number: int, sound: Sequence[bytes]) -> bytes:

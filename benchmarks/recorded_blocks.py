@@ -11,7 +11,7 @@ forms with the accumulator and legacy SSE a model assumes that they do the work 
 which it does not say that fetching may hold them up. `without_loop_code`: of all, without that bound.
 `nearest`: of all, with the nearest schemes for those that are not described. `by_bound`: {largest bound: its
 blocks, and their part of the MAPE}. `simulated`: by the simulated scheduler, of the blocks that it executes,
-with the bounds of the same blocks as `bounds`.
+with the bounds of the same blocks as `bounds`. `per_second`: blocks per second of one processor.
 """
 
 from __future__ import annotations
@@ -97,6 +97,7 @@ def run(quick: bool) -> Iterator[Result]:
             "nearest": numbers(predicted(model, measured, in_loop=in_loop, nearest=True), len(measured)),
             "simulated": by_simulation(found, len(measured)),
             "loop_code": len(model.loop_code),
+            "per_second": blocks_per_second(model, [block for block, _ in measured], in_loop=in_loop),
             "cpu_seconds": round(cost.cpu, 1),
         }
         if in_loop:
@@ -188,6 +189,12 @@ def predicted(
         for block, cycles in blocks
     )
     return [block for block in found if not block.prediction.unknown and block.prediction.cycles]
+
+
+def blocks_per_second(model: CoreModel, blocks: Sequence[Block], *, in_loop: bool) -> int:
+    """How many the model predicts per second of CPU; their schemes were seen before."""
+    predictor = CoreModelBlocks(model, Assumptions(in_loop=in_loop))
+    return round(len(blocks) / cost_of(lambda: [predictor.predict(block) for block in blocks]).cpu)
 
 
 def simulated_cycles(block: Block, model: CoreModel, assumed: Assumptions) -> float | None:

@@ -1,34 +1,23 @@
 """Whether more workers of a Dask cluster change what a run finds (they must not), and what time they save.
 
 `pmevo-…`: the same evolution on islands, as many as the most workers, by 1, 2 and 4 workers of one thread
-each, on this computer. `campaign-…`: the same campaign over two releases of llvm-mca, ended by the number of
-its blocks, both asked on the workers, without remembered answers; sampling and subsumption stay with the one
-process that asks. What to expect of the speed-up depends on the processors, which are told: more workers than
-these gain nothing.
+each, on this computer. More workers than processors, which are reported, gain nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 
 from distributed import LocalCluster
 
-from anica_app.core.block_domain import BlockDomain
-from anica_app.core.search.campaign_search import CampaignSearch
-from anica_app.core.search.campaign_state import checkpoint_of
-from anica_app.core.search.interestingness import Disagreement, InterestSettings
-from anica_app.core.search.search_tasks import SearchContext
-from anica_app.core.search.settings import SearchSettings, Termination
 from benchmarks import Result
 from benchmarks._silent import Silent
-from benchmarks.anica import MCA_13, MCA_22, supported_domain, tool_panel
 from inference.cluster.executor import DaskExecutor
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
@@ -39,7 +28,6 @@ from inference.core.pmevo.evolution import evolve
 from inference.core.pmevo.fitness import FitnessGate
 from inference.core.sampling import random_mixes
 from inference.measuring.simulated import SimulatedProcessor
-from inference.predictors.panel import DistributedPredictor, Panel
 
 WORKERS = (1, 2, 4)  # of the cluster, in turn
 _PORTS, _SEED = 8, 1
@@ -55,12 +43,6 @@ class _Nobody:
 def run(quick: bool) -> Iterator[Result]:
     """Seconds by number of workers, the median of three; beside one worker's."""
     logging.getLogger("distributed").setLevel(logging.WARNING)  # it tells of every task
-    yield from _evolutions(quick)
-    yield from _campaigns(quick)
-
-
-def _evolutions(quick: bool) -> Iterator[Result]:
-    """An evolution with islands on more and more workers: the same result, in what time."""
     settings = PMEvoSettings(
         ports=_PORTS,
         search="evolution",
@@ -77,72 +59,35 @@ def _evolutions(quick: bool) -> Iterator[Result]:
         with closing(DaskExecutor(address, _Nobody())) as executor:
             return _digest(evolve(judge, times, _SEED, None, lambda _: None, executor))
 
-    more: dict[str, object] = {"population": settings.population, "generations": settings.max_generations}
-    yield from _compared("pmevo", _warm_up, once, 1 if quick else 3, more)
-
-
-def _campaigns(quick: bool) -> Iterator[Result]:
-    """A campaign on more and more workers: the same discoveries, in what time."""
-    end = Termination(blocks=20 if quick else 200)
-    with tool_panel((MCA_13, MCA_22)) as local:
-        domain = supported_domain(local)
-
-        def once(address: str) -> str:
-            with ExitStack() as stack:
-                shared = []
-                for tool, (kind, options) in zip(local.predictors, (MCA_13, MCA_22), strict=True):
-                    executor = stack.enter_context(closing(DaskExecutor(address, _Nobody())))
-                    pace = PacedReporter(Silent())
-                    shared.append(DistributedPredictor(tool, kind, options, executor, pace, lambda: None))
-                panel = stack.enter_context(closing(Panel(shared)))
-                world, judge = (
-                    SearchContext(domain, SearchSettings(), _SEED),
-                    Disagreement(InterestSettings()),
-                )
-                state = CampaignSearch(world, panel, judge, end, Silent(), Silent()).search()
-            ended = {**checkpoint_of(state, domain).meta, "counters": None}  # which hold the seconds
-            return hashlib.sha256(json.dumps(ended, sort_keys=True).encode()).hexdigest()[:16]
-
-        yield from _compared("campaign", _ready, once, 1 if quick else 3, {"blocks": end.blocks})
-
-
-def _compared(
-    case: str, prepare: Task, once: Callable[[str], str], repeats: int, more: dict[str, object]
-) -> Iterator[Result]:
-    """Median seconds of doing it `once`, by so many workers; and whether it comes to the same."""
-    found: dict[int, tuple[float, str]] = {}
+    unshared: tuple[float, str] | None = None
     for workers in WORKERS:
-        spent, ends = [], set()
-        with _cluster(workers, prepare) as address:
-            for _ in range(repeats):
-                begun = time.perf_counter()
+        times_taken, ends = [], set()
+        with _cluster(workers) as address:
+            for _ in range(1 if quick else 3):
+                began = time.perf_counter()
                 ends.add(once(address))
-                spent.append(time.perf_counter() - begun)
-        found[workers] = statistics.median(spent), ", ".join(sorted(ends))
-        seconds, digest = found[workers]
-        facts = {
-            "speed_up": round(found[1][0] / seconds, 2),
-            "same": digest == found[1][1] and len(ends) == 1,
+                times_taken.append(time.perf_counter() - began)
+        seconds, digest = statistics.median(times_taken), ", ".join(sorted(ends))
+        unshared = unshared or (seconds, digest)
+        more = {
+            "speed_up": round(unshared[0] / seconds, 2),
+            "same": digest == unshared[1] and len(ends) == 1,
             "processors": len(os.sched_getaffinity(0)),
+            "population": settings.population,
+            "generations": settings.max_generations,
         }
-        yield Result(f"{case}-{workers}-workers", round(seconds, 2), "s", None, {**facts, **more})
+        yield Result(f"pmevo-{workers}-workers", round(seconds, 2), "s", None, more)
 
 
 @contextmanager
-def _cluster(workers: int, prepare: Task) -> Iterator[str]:
-    """The address of a scheduler whose workers have all done what prepares them."""
+def _cluster(workers: int) -> Iterator[str]:
+    """The address of a scheduler whose workers have loaded what is compiled."""
     with LocalCluster(
         n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
     ) as cluster:
         with closing(DaskExecutor(cluster.scheduler_address, _Nobody())) as executor:
-            executor.carry_out(prepare, b"", [b""] * workers, PacedReporter(Silent()))
+            executor.carry_out(_warm_up, b"", [b""] * workers, PacedReporter(Silent()))
         yield cluster.scheduler_address
-
-
-def _ready(common: bytes, piece: bytes, context: TaskContext) -> bytes:
-    """Workers load the instruction set before the clock runs."""
-    BlockDomain.of()
-    return b""
 
 
 def _question(settings: PMEvoSettings) -> tuple[FitnessGate, list[float]]:

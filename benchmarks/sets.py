@@ -4,27 +4,37 @@
 which reads it again and stores it, as a worker does it; CPU seconds stand beside both, 15 s is what they may
 take together. `memory`: what this process grows by at most. `compare`, `merge`: of this set and the same
 experiments, measured again.
+
+`blocks-import`, `blocks-memory`: the same of a file of 100,000 basic blocks in three columns.
+`blocks-accuracy`: seconds of comparing the columns with one of them. The other cases of blocks are medians of
+requests in this process, without network: the first page of the set; sorted by a column; searched for
+mnemonics; the numbers of its columns; their accuracy, as that comparison found it.
 """
 
 from __future__ import annotations
 
+import io
 import random
 from collections.abc import Iterator, Mapping
 
+from anica_app.core.block_domain import BlockDomain
 from benchmarks import Result
 from benchmarks._in_process_worker import done
-from benchmarks._measured import Cost, cost_of, peak_mebibytes
-from benchmarks._sites import temporary_database
+from benchmarks._measured import Cost, cost_of, page_result, peak_mebibytes
+from benchmarks._sites import administrators_client, temporary_database
 from inference.isa.targets import X86
-from inference.models import ISA, ExperimentSet, Run, Upload
+from inference.models import ISA, BasicBlockSet, ExperimentSet, Run, Upload
 from inference.storage.instruction_sets import load_supplied
 
 ROWS, SCHEMES = 100_000, 2000
 TOGETHER = 15.0  # seconds
+BLOCKS_LIMIT = 20.0  # seconds
+_POOL, _MAX_LENGTH = 3000, 6
+_REQUESTS = 11  # per page, of which the median counts
 
 
 def run(quick: bool) -> Iterator[Result]:
-    """Import, comparison, merge; `quick` has a tenth of the rows."""
+    """Experiments, then blocks; `quick` has a tenth of the rows."""
     rows = ROWS // 10 if quick else ROWS
     with temporary_database():
         isa = load_supplied(X86)[0]
@@ -37,6 +47,47 @@ def run(quick: bool) -> Iterator[Result]:
         yield _timed("compare", cost_of(lambda: done("compare-sets", pair)), more)
         config = {"sets": [first, second], "name": "merged", "conflicts": "median"}
         yield _timed("merge", cost_of(lambda: done("merge-sets", config)), more)
+        yield from _blocks(rows)
+
+
+def _blocks(rows: int) -> Iterator[Result]:
+    """Import, comparison and pages of a set of blocks."""
+    content = generated_csv(rows)
+    upload = Upload.objects.create(file_name="generated.csv", beginning=content, sha256="1" * 64)
+    before = peak_mebibytes()
+    more = {"blocks": rows, "bytes": len(content)}
+    cost = cost_of(lambda: done("import-anica", {"upload": upload.pk}))
+    yield _timed("blocks-import", cost, {**more, "limit": BLOCKS_LIMIT})
+    yield Result("blocks-memory", round(peak_mebibytes() - before, 1), "MB", more=more)
+    made = BasicBlockSet.objects.get()
+    config = {"block_set": made.pk, "reference": made.columns.get(position=0).pk}
+    yield _timed("blocks-accuracy", cost_of(lambda: done("accuracy", config)), more)
+    client = administrators_client()
+    for case, query in (
+        ("blocks", ""),
+        ("by-column", f"?sort=-column-{made.columns.get(position=1).pk}"),
+        ("search", "?q=imul -add"),
+        ("columns", "?tab=columns"),
+        ("accuracy", "?tab=accuracy"),
+    ):
+        yield page_result(client, case, f"/block-sets/{made.pk}/{query}", _REQUESTS, {"blocks": rows})
+
+
+def generated_csv(rows: int) -> bytes:
+    """A file with blocks of one to twelve instructions and three columns that scatter around each other."""
+    dice = random.Random(1)
+    domain = BlockDomain.of()
+    free = [domain.unconstrained(length) for length in range(1, _MAX_LENGTH + 1)]
+    drawn = (domain.sample(dice.choice(free), dice) for _ in range(_POOL))
+    pool = [block.code.hex() for block in drawn if block is not None]
+    out = io.StringIO()
+    out.write("bb,measured,first tool,second tool\n")
+    for _ in range(rows):
+        cycles = dice.randint(25, 3000) / 100
+        first = round(cycles * dice.uniform(0.6, 1.6), 2)
+        second = -1.0 if dice.random() < 0.01 else round(cycles * 1.1, 2)
+        out.write(f"{dice.choice(pool)}{dice.choice(pool)},{cycles},{first},{second}\n")
+    return out.getvalue().encode()
 
 
 def _timed(case: str, cost: Cost[Run], more: Mapping[str, object]) -> Result:

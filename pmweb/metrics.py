@@ -63,9 +63,9 @@ _STREAM = b"text/event-stream"
 class _SiteNumbers(Collector):
     def collect(self) -> Iterator[Metric]:
         yield from _site_metrics()
-        own = {"pid": str(os.getpid())}
+        labels = {"pid": str(os.getpid())}
         for metric in PROCESS.collect():
-            metric.samples = [sample._replace(labels=sample.labels | own) for sample in metric.samples]
+            metric.samples = [sample._replace(labels=sample.labels | labels) for sample in metric.samples]
             yield metric
 
 

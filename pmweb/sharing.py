@@ -231,17 +231,17 @@ def _answer(request: HttpRequest, row: SharedLink | None, token: str, file: str)
     return response
 
 
-def _page(request: HttpRequest, *, status: int = 200, **more: Any) -> HttpResponse:
-    chosen = request.POST.getlist("item") or request.GET.getlist("item")
+def _page(request: HttpRequest, *, status: int = 200, **extra_context: Any) -> HttpResponse:
+    items = request.POST.getlist("item") or request.GET.getlist("item")
     context = {
         "links": listed_links(SharedLink.objects.all()),
-        "groups": choice_groups(chosen[:1]),
+        "groups": choice_groups(items[:1]),
         "days": request.POST.get("days", str(DEFAULT_DAYS)),
         "most_days": MAX_DAYS,
         "title": request.POST.get("title", ""),
         "text": request.POST.get("text", ""),
         "is_recent": sessions.is_recent(request),
-        **more,
+        **extra_context,
     }
     return render(request, "pmweb/shares.html", context, status=status)
 

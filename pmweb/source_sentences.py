@@ -66,13 +66,15 @@ def frames(traceback: str) -> list[str]:
 def _place(path: PurePosixPath, line: str, function: str) -> str:
     for start in reversed(range(len(path.parts))):
         if path.parts[start] in PACKAGES:
-            own = Path(*path.parts[start:])
-            if own.suffix == ".py" and (settings.BASE_DIR / own).is_file():  # also of another host's copy
-                return f"{own}, line {line}, in {function}"
+            relative = Path(*path.parts[start:])
+            if (
+                relative.suffix == ".py" and (settings.BASE_DIR / relative).is_file()
+            ):  # also of another host's copy
+                return f"{relative}, line {line}, in {function}"
     for folder, name in zip(path.parts, path.parts[1:], strict=False):
-        known = _LIBRARIES if folder == "site-packages" else sys.stdlib_module_names
+        libraries = _LIBRARIES if folder == "site-packages" else sys.stdlib_module_names
         stem = name.removesuffix(".py")
-        if (folder == "site-packages" or re.fullmatch(r"python3\.\d+", folder)) and stem in known:
+        if (folder == "site-packages" or re.fullmatch(r"python3\.\d+", folder)) and stem in libraries:
             return f"in {stem}"
     return GAP
 

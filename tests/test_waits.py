@@ -1,4 +1,7 @@
-"""Tests wait for what happens: a wait whose length matters says in its line why it is one."""
+"""Tests wait for what happens: a wait whose length matters says in its line why it is one.
+
+They wait long for it: a busy computer may take a minute for what usually takes a moment.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,10 @@ import pytest
 
 CLOCKS = {"monotonic", "perf_counter"}
 WAITING = {"sleep", "receive_nothing", "Timer", "call_later"}
+AWAITED = {"connect", "disconnect", "get_response", "receive_from", "receive_json_from", "receive_output"}
+"""Of Channels' communicators, which give up after a second unless they are told another time."""
+
+LONG = 20  # seconds
 WAITS = re.compile("|".join(CLOCKS | WAITING | {"timeout="}))
 
 
@@ -65,6 +72,45 @@ def test_every_wait_in_tests_gives_its_reason():
         for line in without_reason(path.read_text())
     ]
     assert not lines, "wait for a condition, or say in the line why it has to be a time"
+
+
+def is_impatient(node: ast.AST) -> bool:
+    """Whether it gives up on a communicator within seconds."""
+    if not isinstance(node, ast.Await) or called(node.value) not in AWAITED:
+        return False
+    assert isinstance(node.value, ast.Call)
+    times = [*node.value.args, *(keyword.value for keyword in node.value.keywords)]
+    return not times or any(isinstance(time, ast.Constant) and time.value < LONG for time in times)
+
+
+def impatient(text: str) -> list[int]:
+    """The lines that give up too soon, of a file that drives communicators."""
+    nodes = ast.walk(ast.parse(text)) if "Communicator" in text else ()
+    return [node.lineno for node in nodes if isinstance(node, ast.Await) and is_impatient(node)]
+
+
+def test_answers_of_communicators_are_waited_for_on_a_busy_computer_too():
+    folder = Path(__file__).parent
+    lines = [
+        f"{path.relative_to(folder.parent)}:{line}"
+        for path in sorted(folder.rglob("*.py"))
+        for line in impatient(path.read_text())
+    ]
+    assert not lines, "say a timeout of a minute: the default is a second"
+
+
+@pytest.mark.parametrize(
+    ("line", "is_flawed"),
+    [
+        ("await socket.connect()", True),
+        ("await socket.receive_output(10)", True),
+        ("await socket.receive_json_from(timeout=SOON)", False),
+        ("await socket.receive_output(60)", False),
+        ("site.connect()", False),
+    ],
+)
+def test_an_impatient_line_is_found(line: str, is_flawed: bool):
+    assert bool(impatient(f"async def test(socket: Communicator):\n    {line}\n")) is is_flawed
 
 
 @pytest.mark.parametrize(

@@ -95,11 +95,11 @@ def best_selection(covered: Covered, k: int, seconds: float = _TIME_LIMIT) -> Di
     patterns, weights = np.unique(covered[:, covered.any(axis=0)], axis=1, return_counts=True)
     if not patterns.size:
         return DiscoverySelection((), 0, proven=True)
-    chosen, proven = _optimum(patterns, weights, k, seconds)
+    selection, proven = _optimum(patterns, weights, k, seconds)
     greedy = _greedy(patterns, weights, k)
-    if _weight(patterns, weights, greedy) >= _weight(patterns, weights, chosen):
-        chosen = greedy
-    ordered = _by_gain(patterns, weights, chosen)
+    if _weight(patterns, weights, greedy) >= _weight(patterns, weights, selection):
+        selection = greedy
+    ordered = _by_gain(patterns, weights, selection)
     return DiscoverySelection(tuple(ordered), _weight(patterns, weights, ordered), proven)
 
 
@@ -160,8 +160,10 @@ def _weight(patterns: Covered, weights: Weights, rows: list[int]) -> int:
 class ExplainedBlocks:
     """How many of `blocks` are interesting, and how many of these the discoveries subsume.
 
-    `top`: numbers of the `TOP` discoveries with the largest joint coverage, which is `top_covered`, in the
-    order of their gain. `by_discovery`: {number of a discovery: blocks that it subsumes}, without zeros.
+    Attributes:
+        top: Numbers of the `TOP` discoveries with the largest joint coverage, which is `top_covered`, in
+            the order of their gain.
+        by_discovery: {number of a discovery: blocks that it subsumes}, without zeros.
     """
 
     blocks: int

@@ -136,16 +136,16 @@ def links(
             if not fixed:
                 raise ChoiceError
             continue
-        same = list(_same_operands(dependency, writer, reader))
-        if any(aliasing.value.get(pair) for pair in same):
+        equal_pairs = list(_same_operands(dependency, writer, reader))
+        if any(aliasing.value.get(pair) for pair in equal_pairs):
             continue
-        same = [pair for pair in same if pair not in aliasing.must_not]
+        equal_pairs = [pair for pair in equal_pairs if pair not in aliasing.must_not]
         fitting = list(_fitting_operands(dependency, writer, reader))
-        number = int(random.random() * (len(same) + len(fitting) + fixed))
-        if number < len(same):
-            pairs.add(same[number])
-        elif number < len(same) + len(fitting):
-            overlaps.add(fitting[number - len(same)])
+        number = int(random.random() * (len(equal_pairs) + len(fitting) + fixed))
+        if number < len(equal_pairs):
+            pairs.add(equal_pairs[number])
+        elif number < len(equal_pairs) + len(fitting):
+            overlaps.add(fitting[number - len(equal_pairs)])
         elif not fixed:
             raise ChoiceError
     return DependencyLinks(frozenset(pairs), frozenset(overlaps))
@@ -183,9 +183,9 @@ def fillings(
     for operand in sorted(classes.registers, key=classes.freedom):
         choices = classes.families[operand]
         for other in classes.apart[operand]:
-            if (chosen := classes.chosen[other]) is not None:
-                assert isinstance(chosen, int), "what matches a register is one"
-                choices &= ~classes.overlapping(operand, other, chosen)
+            if (chosen_operand := classes.chosen[other]) is not None:
+                assert isinstance(chosen_operand, int), "what matches a register is one"
+                choices &= ~classes.overlapping(operand, other, chosen_operand)
         if not choices:
             raise ChoiceError
         families = _members(choices)
@@ -264,9 +264,9 @@ class _Classes:
         for slot in self._lists[other]:
             units |= slot.units.get(family, 0)
         return sum(
-            1 << own
-            for own in _members(self.families[operand])
-            if any(units & slot.units.get(own, 0) for slot in self._lists[operand])
+            1 << register
+            for register in _members(self.families[operand])
+            if any(units & slot.units.get(register, 0) for slot in self._lists[operand])
         )
 
     def fillings(self) -> list[Filling]:
@@ -354,8 +354,8 @@ def plain_bases_of(block: Sequence[Slots]) -> Sequence[int]:
 
 def bases_of(block: Sequence[Slots]) -> Sequence[int]:
     """Registers that all instructions can address memory through: they may have to share an address."""
-    bases, *further = (slots.bases for slots in block if slots.memories)
-    for other in further:
+    bases, *other_bases = (slots.bases for slots in block if slots.memories)
+    for other in other_bases:
         if other != bases:
             bases = tuple(base for base in bases if base in other)
     return bases

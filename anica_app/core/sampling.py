@@ -104,9 +104,9 @@ class BlockSampler:
                 return candidate
         raise ChoiceError
 
-    def _filled_block(self, schemes: Sequence[int], chosen: Sequence[Filling]) -> SampledBlock:
+    def _filled_block(self, schemes: Sequence[int], slot_fillings: Sequence[Filling]) -> SampledBlock:
         make = self._filler.instruction
-        return SampledBlock(tuple(starmap(make, zip(schemes, chosen, strict=True))))
+        return SampledBlock(tuple(starmap(make, zip(schemes, slot_fillings, strict=True))))
 
     def instance(self, scheme: int) -> SampledBlock:
         """A block of one instruction of this scheme, always the same one."""

@@ -113,5 +113,5 @@ def treemap(sizes: Sequence[float]) -> list[TreemapCell]:
 def _worst(row: Sequence[tuple[int, float]], short: float) -> float:
     """The largest ratio of sides in a row of these areas along the short side."""
     total = sum(area for _, area in row)
-    most, least = max(area for _, area in row), min(area for _, area in row)
-    return max(short**2 * most / total**2, total**2 / (short**2 * least))
+    largest, smallest = max(area for _, area in row), min(area for _, area in row)
+    return max(short**2 * largest / total**2, total**2 / (short**2 * smallest))

@@ -120,17 +120,17 @@ def judge_of(config: Json) -> InterestJudge | None:
     """The interestingness of a campaign; None where it is inverted or cannot be expressed."""
     match config:
         case {"abstraction_config": {"interestingness_metric": dict(metric)}}:
-            least = metric.get("min_interestingness", 0.5)
+            threshold = metric.get("min_interestingness", 0.5)
         case _:
-            metric, least = {}, 0.5
+            metric, threshold = {}, 0.5
     if metric.get("invert_interestingness") or not (
-        isinstance(least, (int, float)) and abs(least) < _HIGHEST
+        isinstance(threshold, (int, float)) and abs(threshold) < _HIGHEST
     ):
         return None
     try:
         settings = InterestSettings(
             metric=ABSOLUTE if metric.get("use_absolute_difference") else RELATIVE,
-            threshold=max(0.0, math.nextafter(least, 0.0)),  # theirs has to be reached, ours exceeded
+            threshold=max(0.0, math.nextafter(threshold, 0.0)),  # theirs has to be reached, ours exceeded
             failures=", ".join(failure.value for failure in Failure),
         )
     except InvalidInputError:

@@ -117,7 +117,12 @@ class PublishedPart(BaseModel):
 
 
 class PublishedDiscovery(PublishedPart):
-    """A discovery. `abstract`: as written; `result_ref`: series of the blocks that it is based on."""
+    """A discovery.
+
+    Attributes:
+        abstract: As written.
+        result_ref: Series of the blocks that it is based on.
+    """
 
     abstract: _Abstract = Field(alias="ab")
     result_ref: _Series | None = None
@@ -132,7 +137,12 @@ class PublishedDiscovery(PublishedPart):
 
 
 class PublishedStep(PublishedPart):
-    """A decision. `expansion`: as written, None for the end; `series`: of the blocks it is based on."""
+    """A decision.
+
+    Attributes:
+        expansion: As written, None for the end.
+        series: Of the blocks it is based on.
+    """
 
     expansion: Annotated[list[Any] | None, AfterValidator(_check_expansion)] = None
     taken: bool
@@ -204,7 +214,12 @@ class _Report(PublishedPart):
 
 @dataclass(frozen=True)
 class PublishedReport:
-    """Figures of a campaign. `batches`: as written; `generalisations`: by label."""
+    """Figures of a campaign.
+
+    Attributes:
+        batches: As written.
+        generalisations: By label.
+    """
 
     facts: Json = field(default_factory=dict)
     batches: Sequence[Json] = ()
@@ -222,7 +237,11 @@ class PublishedReport:
 
 @dataclass(frozen=True)
 class Published:
-    """The documents of a directory. `discoveries`, `traces`, `ratings`: by label."""
+    """The documents of a directory.
+
+    Attributes:
+        discoveries, traces, ratings: By label.
+    """
 
     is_campaign: bool
     predictors: tuple[str, ...]

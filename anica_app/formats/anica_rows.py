@@ -38,7 +38,11 @@ _ORDER = re.compile(r".*_g([0-9]{1,4})")
 
 @dataclass
 class _EvaluatedBatch:
-    """A packed batch of n blocks. `interesting`, `mean`: by the campaign's judge, None without one."""
+    """A packed batch of n blocks.
+
+    Attributes:
+        interesting, mean: By the campaign's judge, None without one.
+    """
 
     packed: bytes
     n: int

@@ -100,7 +100,9 @@ class CampaignDocument(ArchivedRow):
 class CampaignContent:
     """A campaign to be written. Its parts are in the order of their numbers, and iterated once.
 
-    `parts`: number of generalisations, batches and files. `code_isa`: instruction set of its blocks.
+    Attributes:
+        parts: Number of generalisations, batches and files.
+        code_isa: Instruction set of its blocks.
     """
 
     document: CampaignDocument
@@ -190,7 +192,7 @@ def read_archive(tree: FileTree, on_progress: OnProgress | None = None) -> Spool
 
 def _check_numbers(rows: SpooledCampaign) -> None:
     """Raise `ExchangeError` for a repeated number, and for a reference to a missing discovery."""
-    known = _distinct([row.number for row in rows.discoveries], ALL_DISCOVERIES)
+    distinct_numbers = _distinct([row.number for row in rows.discoveries], ALL_DISCOVERIES)
     _distinct([row.number for row in rows.families], ALL_FAMILIES)
     _distinct([row.number for row in rows.generalisations], GENERALISATIONS)
     _distinct([row.number for row in rows.batches], BATCHES)
@@ -202,7 +204,7 @@ def _check_numbers(rows: SpooledCampaign) -> None:
         (GENERALISATIONS, [row.discovery for row in rows.generalisations]),
         (BATCHES, [row.discovery for row in rows.batches]),
     ):
-        if strange := set(numbers) - known - {None}:
+        if strange := set(numbers) - distinct_numbers - {None}:
             raise ExchangeError(f"{where}: there is no discovery with the number {strange.pop()}")
     if rows.families and "families" not in rows.campaign.facts:
         raise ExchangeError(f"{MAIN}, campaign.facts: families is missing, though {ALL_FAMILIES} has some")

@@ -166,7 +166,12 @@ Packed = bytes | Spooled
 
 @dataclass
 class CampaignContext:
-    """Context of reading a campaign's archive. `tools`: number of predictors. `isa`: of its blocks."""
+    """Context of reading a campaign's archive.
+
+    Attributes:
+        tools: Number of predictors.
+        isa: Of its blocks.
+    """
 
     spool: Spool
     tools: int = 0

@@ -104,9 +104,9 @@ def _predictor_row(value: PredictorValue) -> Predictor:
     How to run it is not taken from the file, which could name any program on this computer.
     """
     key = identity_key(value.identity)
-    known = Predictor.objects.filter(key=key).first()
-    if known is not None:
-        return known
+    row = Predictor.objects.filter(key=key).first()
+    if row is not None:
+        return row
     return Predictor.objects.create(
         name=free_name(Predictor, value.name),
         note=value.note,

@@ -77,8 +77,12 @@ class SearchRequest(RunRequest):
         for name, value in {**cls.purpose(described), **settings}.items():
             sorted_settings[owners[name]][name] = value
         for group in GROUPS.keys() & described.keys():
-            own = described[group]
-            sorted_settings[group] = {**sorted_settings[group], **own} if isinstance(own, Mapping) else own
+            group_fields = described[group]
+            sorted_settings[group] = (
+                {**sorted_settings[group], **group_fields}
+                if isinstance(group_fields, Mapping)
+                else group_fields
+            )
         return {name: value for name, value in described.items() if name != "settings"} | sorted_settings
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 
 from django import template
-from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
 
 from anica_app.models import Discovery, Family
 from anica_app.storage.findings import condition_of, condition_of_family, repeated_findings
@@ -20,28 +18,11 @@ INFINITE = "\N{INFINITY}"
 
 
 @register.filter
-def ticked(text: str) -> SafeString:
-    """Return the text with the parts between backticks as code."""
-    parts = text.split("`")
-    return format_html_join(
-        "",
-        "{}",
-        ((format_html("<code>{}</code>", part) if at % 2 else part,) for at, part in enumerate(parts)),
-    )
-
-
-@register.filter
 def interest(value: float | None) -> str:
     """Return a mean difference: 1.5431 → 1.54, or ∞ where a failure counts."""
     if value is None:
         return UNKNOWN
     return INFINITE if math.isinf(value) else f"{value:.2f}"
-
-
-@register.filter
-def share(value: float | None, places: int = 1) -> str:
-    """Return a share in per cent: 0.934|share → 93.4 %."""
-    return UNKNOWN if value is None else f"{100 * value:.{places}f}\N{NO-BREAK SPACE}%"
 
 
 @register.filter

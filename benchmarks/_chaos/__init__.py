@@ -14,5 +14,4 @@
 | `chaos_run` | submits runs and disturbs them until each kind was hit often enough |
 | `sampling` | looks at leases while all this goes on |
 | `invariants` | what must hold, checked from the database |
-| `broken` | a site that is broken on purpose: what the checks must find |
 """

@@ -30,7 +30,6 @@ def main() -> int:
     parser.add_argument("--only-kills", action="store_true", help="no faults of the whole site")
     parser.add_argument("--clock", action="store_true", help="the time of day jumps as well (slower)")
     parser.add_argument("--logs", type=Path, metavar="DIRECTORY", help="keep there what the processes say")
-    parser.add_argument("--broken", default="", metavar="HOW", help="break the site on purpose: lost, …")
     options = parser.parse_args()
     os.environ["DJANGO_SETTINGS_MODULE"] = "pmweb.settings"
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_ENDED))  # whatever was started and mounted goes
@@ -68,7 +67,6 @@ def _undergo(world, options: argparse.Namespace) -> int:  # type: ignore[no-unty
         "disturbances": dict(report.disturbances),
         "violations": report.violations,
         "broken": [[violation.number, violation.run, violation.sort] for violation in report.broken],
-        "sabotaged": world.sabotaged(),
         "seconds": round(report.seconds, 1),
         "lacks": world.lacks,
         "tracebacks": world.complaints(),

@@ -52,8 +52,7 @@ def _built(stack: ExitStack, folder: Path, options: Namespace) -> World:
     disk, lacks = (None, {}) if options.only_kills else _small_disk(stack, home, options.database)
     home.mkdir(exist_ok=True)
     variables = {
-        "DJANGO_SETTINGS_MODULE": "benchmarks._chaos.broken_settings" if options.broken else "pmweb.settings",
-        "PMWEB_BROKEN": options.broken,
+        "DJANGO_SETTINGS_MODULE": "pmweb.settings",
         "PMWEB_HOME": str(home),
         "PMWEB_RUNS_PER_USER": "0",
     }

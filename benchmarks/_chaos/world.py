@@ -32,9 +32,6 @@ MACHINES = ("east", "north", "west")
 PACE = 150
 """Experiments per second of a simulated agent: a batch takes long enough to be caught."""
 
-SABOTAGED = "sabotaged"
-"""The file, below a home, in which `benchmarks._chaos.broken` notes the runs it has spoilt."""
-
 _BEARER = "Bearer "
 
 
@@ -142,12 +139,6 @@ class World:
             home = self.folder / f"agent-{name}"
             self.agents[name] = Part(f"agent {name}", home, (*command, *options), self.variables)
             self.agents[name].start()
-
-    def sabotaged(self) -> list[int]:
-        """The runs in which what is broken on purpose has happened (`benchmarks._chaos.broken`)."""
-        homes = [Path(self.variables["PMWEB_HOME"]), *(worker.home / "home" for worker in self.workers)]
-        files = [file for home in homes if (file := home / SABOTAGED).exists()]
-        return sorted({int(line) for file in files for line in file.read_text().split()})
 
     def complaints(self) -> dict[str, int]:
         """How often each part has written a traceback."""

@@ -46,7 +46,11 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class CounterEvent:
-    """An event. `kind`, `config`: `type` and `config` of perf_event_attr."""
+    """An event.
+
+    Attributes:
+        kind, config: `type` and `config` of perf_event_attr.
+    """
 
     name: str
     kind: int

@@ -74,10 +74,13 @@ class DisturbedError(Exception):
 
 @dataclass(frozen=True)
 class Timing:
-    """One pass over an item. `cycles`: per copy of the experiment; `ghz`: clock by the chain.
+    """One pass over an item.
 
-    `sentinel`: cycles per addition at the same time; an increase means that the core was shared. `counters`:
-    events per copy, where counters are available.
+    Attributes:
+        cycles: Per copy of the experiment.
+        ghz: Clock by the chain.
+        sentinel: Cycles per addition at the same time; an increase means that the core was shared.
+        counters: Events per copy, where counters are available.
     """
 
     cycles: float

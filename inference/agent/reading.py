@@ -53,26 +53,26 @@ def check_ranges(read: Value, limits: Mapping[str, tuple[float, float]]) -> Valu
     return read
 
 
-def read_json(text: str, most: int) -> Any:
-    """Parse JSON with at most `most` values and keys.
+def read_json(text: str, limit: int) -> Any:
+    """Parse JSON with at most `limit` values and keys.
 
     Raises `ValueError` for invalid JSON, repeated keys (of which readers might use different ones), NaN and
     infinities, and `RecursionError`.
     """
-    if has_more_values(text, most):
-        raise ProtocolError(f"there are more than {most:,} values and keys, the most that are read")
+    if has_more_values(text, limit):
+        raise ProtocolError(f"there are more than {limit:,} values and keys, the most that are read")
     return json.loads(text, parse_constant=_no_number, object_pairs_hook=_distinct_keys)
 
 
-def has_more_values(text: str, most: int) -> bool:
-    """Whether a JSON text has more than `most` values and keys, each of which takes 100 bytes of memory.
+def has_more_values(text: str, limit: int) -> bool:
+    """Whether a JSON text has more than `limit` values and keys, each of which takes 100 bytes of memory.
 
     Counts without parsing: each value but the first follows one of four characters outside of strings.
     """
-    if _beginnings(text) <= most:
+    if _beginnings(text) <= limit:
         return False
     plain = text.replace("\\\\", "").replace('\\"', "")
-    return plain.count('"') > 2 * most or _beginnings("".join(plain.split('"')[::2])) > most
+    return plain.count('"') > 2 * limit or _beginnings("".join(plain.split('"')[::2])) > limit
 
 
 def _beginnings(text: str) -> int:

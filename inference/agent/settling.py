@@ -18,7 +18,9 @@ _RELATIVE_TOLERANCE = 0.005  # of slow experiments, where the absolute one asks 
 class SettlingItem:
     """An item with the cycles of its passes so far.
 
-    `crude`: cycles of a disturbed timing. `counted`: {event: count in each pass}.
+    Attributes:
+        crude: Cycles of a disturbed timing.
+        counted: {event: count in each pass}.
     """
 
     item: BatchItem
@@ -47,10 +49,10 @@ class SettlingItem:
         ordered = sorted(self.cycles)
         if len(ordered) < max(settings.min_passes, 2):
             return None
-        for chosen in (ordered[:2], ordered[1:4]) if len(ordered) >= 4 else (ordered[:2],):
-            tolerance = max(settings.tolerance * self.item.instructions, _RELATIVE_TOLERANCE * chosen[0])
-            if chosen[-1] - chosen[0] <= tolerance:
-                return statistics.median(chosen)
+        for cluster in (ordered[:2], ordered[1:4]) if len(ordered) >= 4 else (ordered[:2],):
+            tolerance = max(settings.tolerance * self.item.instructions, _RELATIVE_TOLERANCE * cluster[0])
+            if cluster[-1] - cluster[0] <= tolerance:
+                return statistics.median(cluster)
         return None
 
     def is_over(self, settings: Settings) -> bool:

@@ -134,8 +134,8 @@ class SchedulerConnection:
         scheduler = self._client.scheduler
         if scheduler is None:
             return False
-        known: dict[str, Any] = self._wait_for(lambda: scheduler.identity(n_workers=-1))
-        return not known["workers"].keys().isdisjoint(crew.fit)
+        identity: dict[str, Any] = self._wait_for(lambda: scheduler.identity(n_workers=-1))
+        return not identity["workers"].keys().isdisjoint(crew.fit)
 
     def close(self) -> None:
         """Disconnect; running tasks are cancelled."""

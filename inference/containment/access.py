@@ -75,9 +75,9 @@ class FileAccess:
             return self
         for path in self.writes:
             _check_directory(path, "a directory that it may change")
-        own = (directory,) if self.own_directory else ()
+        private = (directory,) if self.own_directory else ()
         return replace(
-            self, reads=_without_private(self.reads, shielded_places()), writes=(*self.writes, *own)
+            self, reads=_without_private(self.reads, shielded_places()), writes=(*self.writes, *private)
         )
 
 
@@ -146,12 +146,12 @@ def _directories_in_variable(variable: str) -> tuple[str, ...]:
     return paths
 
 
-def _check_directory(path: str, what: str) -> None:
+def _check_directory(path: str, label: str) -> None:
     for hop in _link_hops(Path(path)):
         private = private_ancestor(hop) or private_descendant(hop)
         if private:
             raise CannotStartError(
-                f"{path}, {what}, would open {private} to programs: name one that has only their files"
+                f"{path}, {label}, would open {private} to programs: name one that has only their files"
             )
 
 

@@ -31,10 +31,15 @@ _RANGES = (
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one call: `seconds` of wall-clock and of CPU time; `memory` (addresses) and `output` in MiB.
+    """Limits of one call: `seconds` of wall-clock and of CPU time; `memory` (addresses) and `output` in
+    MiB.
 
-    `processes`: further processes and threads beside those that its user has; the kernel does not apply it to
-    root. `open_files`: at the same time. Raises `ValueError` for a value out of range.
+    Raises `ValueError` for a value out of range.
+
+    Attributes:
+        processes: Further processes and threads beside those that its user has; the kernel does not apply
+            it to root.
+        open_files: At the same time.
     """
 
     seconds: float = 10.0
@@ -44,10 +49,10 @@ class Limits:
     open_files: int = 1024
 
     def __post_init__(self) -> None:
-        for name, least, most in _RANGES:
+        for name, minimum, maximum in _RANGES:
             value = getattr(self, name)
-            if not least <= value <= most:
-                raise ValueError(f"{name} must be from {least:g} to {most:g}, not {value!r}")
+            if not minimum <= value <= maximum:
+                raise ValueError(f"{name} must be from {minimum:g} to {maximum:g}, not {value!r}")
 
     def as_kernel_limits(self, *, unbounded_cpu: bool = False) -> dict[str, int]:
         """The limits as the starter sets them, in bytes and seconds.

@@ -133,8 +133,8 @@ class LineWorker:
         with contextlib.suppress(OSError, ValueError):  # it has ended: the question will find out
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             used = sum(map(int, fields[_CPU_FIELDS])) / _TICKS
-            _, most = resource.prlimit(pid, resource.RLIMIT_CPU)
-            resource.prlimit(pid, resource.RLIMIT_CPU, (int(used + 2 * seconds) + 2, most))
+            _, hard_limit = resource.prlimit(pid, resource.RLIMIT_CPU)
+            resource.prlimit(pid, resource.RLIMIT_CPU, (int(used + 2 * seconds) + 2, hard_limit))
 
     def _send(self, line: bytes, deadline: float) -> None:
         """Write a line to its input, in pieces where the pipe is full; `deadline` in monotonic seconds."""

@@ -159,8 +159,10 @@ def _least_trusted(unexplained: Sequence[Unexplained], question: BlockingQuestio
 def _verdict_text(result: CegarResult) -> str:
     if result.limit:
         return f"others may fit as well: {result.limit}"
-    if not result.alternatives and not result.more_alternatives:
-        return "the search found no other mapping of the blocking instructions"
+    if not result.alternatives:
+        if not result.more_alternatives:
+            return "the search found no other mapping of the blocking instructions"
+        return f"others fit as well: {result.reason or 'they were not listed'}"
     schemes = "; ".join(result.ambiguous_schemes)
     more = " or more" if result.more_alternatives else ""
     noun = "mapping fits" if len(result.alternatives) == 1 and not more else "mappings fit"

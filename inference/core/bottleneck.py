@@ -54,12 +54,16 @@ class BottleneckStep:
 class Bottleneck:
     """The result of a search for the bottleneck.
 
-    `r_max`: None where the ports may be the only limit. Then `highest`, the greatest number of instructions
-    per cycle that was measured, in `experiment`, is only a lower bound, and no limit beside the ports should
-    be modelled. `trace`: how the rate rose to it. `ports`: the least number of ports that the schemes of
-    `evidence` have, which is more than r_max explains. `at_limit`: schemes that reach r_max alone, so that
-    the number of their ports beyond r_max cannot be measured (§6.2.3). `experiments`: number of measured
-    experiments.
+    Attributes:
+        r_max: None where the ports may be the only limit. Then `highest`, the greatest number of
+            instructions per cycle that was measured, in `experiment`, is only a lower bound, and no limit
+            beside the ports should be modelled.
+        trace: How the rate rose to it.
+        ports: The least number of ports that the schemes of `evidence` have, which is more than r_max
+            explains.
+        at_limit: Schemes that reach r_max alone, so that the number of their ports beyond r_max cannot be
+            measured (§6.2.3).
+        experiments: Number of measured experiments.
     """
 
     r_max: float | None
@@ -358,10 +362,10 @@ def _sample_by_speed(rates: Mapping[str, float], limit: int) -> list[str]:
     groups: dict[int, list[str]] = {}
     for scheme in sorted(rates):
         groups.setdefault(round(2 * rates[scheme]), []).append(scheme)
-    chosen: list[str] = []
+    names_to_measure: list[str] = []
     for groups_left, speed in zip(range(len(groups), 0, -1), sorted(groups), strict=True):
-        share = (limit - len(chosen)) // groups_left
+        share = (limit - len(names_to_measure)) // groups_left
         names = groups[speed]
         step = max(1.0, len(names) / max(1, share))
-        chosen += [names[int(k * step)] for k in range(min(len(names), share))]
-    return chosen
+        names_to_measure += [names[int(k * step)] for k in range(min(len(names), share))]
+    return names_to_measure

@@ -30,7 +30,9 @@ def is_compiled() -> bool:
 def is_cached(package: str, function: str) -> bool:
     """Whether a process has compiled a function of exactly these sources.
 
-    `package`: the package that it is in; `function`: its module and name, such as `kernel.run`.
+    Args:
+        package: The package that it is in.
+        function: Its module and name, such as `kernel.run`.
     """
     return any(cache_directory().glob(f"{package}_*/{function}-*.nbi"))
 

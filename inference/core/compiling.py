@@ -9,9 +9,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.event import Event, Listener, register
 from numba.extending import intrinsic
 
 from inference.core.compiled_mark import CACHE_VARIABLE, PREFIX, cache_directory
+from inference.core.search_clocks import computing_seconds, elapsed_seconds
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -70,4 +72,24 @@ def _keep_in_a_directory_of_these_sources() -> None:
             shutil.rmtree(other, ignore_errors=True)
 
 
+class _ClockStopper(Listener):  # type: ignore[misc]  # numba declares no types for its events
+    """Stops the clocks of searches while numba compiles; a compilation may start others in it."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+
+    def on_start(self, event: Event) -> None:
+        self._depth += 1
+        if self._depth == 1:
+            for clock in (computing_seconds, elapsed_seconds):
+                clock.stop()
+
+    def on_end(self, event: Event) -> None:
+        self._depth -= 1
+        if not self._depth:
+            for clock in (computing_seconds, elapsed_seconds):
+                clock.start()
+
+
 _keep_in_a_directory_of_these_sources()
+register("numba:compile", _ClockStopper())

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from inference.core.evaluator import ThroughputModel
-from inference.core.experiment import Experiment
+from inference.core.experiment import Experiment, Unit
 from inference.core.judging.sheet import Answers, AnswerSheet, ComparedPoints, ItemKind, Items
 from inference.core.mapping import R_MAX_RANGE
-from inference.core.metrics import Scores, Unit, score
+from inference.core.metrics import Scores, score
 from inference.core.sampling import MIX_LENGTH, random_mixes
 from inference.core.tables import ExperimentTable, Floats
 from inference.core.tunables import check_integer, check_number
@@ -62,10 +62,15 @@ class Furthest:
 class Deviation:
     """Predictions of two models for the same experiments, in the unit of the sampling.
 
-    `points` has the first model as the reference. `scores`: the second against the first; `backwards`: the
-    first against the second, which differs in MAPE alone. `common`: schemes that both describe. `r_max`: the
-    limit used for each. `skipped`: experiments that a model predicts to take no time. `furthest`: by the
-    largest factor; None where the models agree everywhere.
+    `points` has the first model as the reference.
+
+    Attributes:
+        scores: The second against the first.
+        backwards: The first against the second, which differs in MAPE alone.
+        common: Schemes that both describe.
+        r_max: The limit used for each.
+        skipped: Experiments that a model predicts to take no time.
+        furthest: By the largest factor; None where the models agree everywhere.
     """
 
     points: ComparedPoints
@@ -108,10 +113,10 @@ def deviation(
     )
 
 
-def _effective_r_max(rate: float | None, own: Rates) -> Rates:
+def _effective_r_max(rate: float | None, own_rates: Rates) -> Rates:
     if rate is not None:
         return rate, rate
-    first, second = own
+    first, second = own_rates
     return (second if first is None else first), (first if second is None else second)
 
 

@@ -61,7 +61,7 @@ class Evaluator:
         n_ports: int,
         r_max: float | None = None,
         *,
-        least: Floats | None = None,
+        lower_bounds: Floats | None = None,
         compiled: bool = True,
     ) -> None:
         check_ports(n_ports)
@@ -71,8 +71,8 @@ class Evaluator:
         self.n_ports = n_ports
         self.r_max = r_max
         self.floor = _floor(table, r_max)
-        if least is not None:
-            np.maximum(self.floor, least, out=self.floor)
+        if lower_bounds is not None:
+            np.maximum(self.floor, lower_bounds, out=self.floor)
         self.compiled = compiled
 
     def cycles(self, population: Population, threads: int = 1) -> Floats:
@@ -318,23 +318,25 @@ class PortMappingModel:
 
 def described_experiments(described: Collection[str], table: ExperimentTable) -> Bools:
     """Which experiments consist of described schemes alone: bool[len(table)]."""
-    known = _is_described(described, table)
+    is_described = _is_described(described, table)
     if not len(table):
         return np.zeros(0, dtype=bool)
-    return np.logical_and.reduceat(known[table.scheme], table.offsets[:-1])
+    return np.logical_and.reduceat(is_described[table.scheme], table.offsets[:-1])
 
 
 def predicted_cycles(model: ThroughputModel, table: ExperimentTable) -> Floats:
     """Cycles of each experiment under a model: float64[len(table)], NaN where it lacks a scheme."""
     is_described = described_experiments(model.described, table)
     rows = np.flatnonzero(is_described)
-    known = _is_described(model.described, table)
-    if not known.all():
+    has_all = _is_described(model.described, table)
+    if not has_all.all():
         entries = np.repeat(is_described, np.diff(table.offsets))
         ends = np.cumsum(np.diff(table.offsets)[rows])
-        number = np.cumsum(known) - 1
+        number = np.cumsum(has_all) - 1
         table = ExperimentTable(
-            schemes=tuple(scheme for scheme, is_known in zip(table.schemes, known, strict=True) if is_known),
+            schemes=tuple(
+                scheme for scheme, is_known in zip(table.schemes, has_all, strict=True) if is_known
+            ),
             offsets=np.concatenate(([0], ends)).astype(np.int64),
             scheme=number[table.scheme[entries]].astype(np.int32),
             count=table.count[entries],

@@ -72,13 +72,16 @@ class Event:
 
     An archive may have further fields; known ones must have the exact types.
 
-    `kind`: the stored name; "" for events that stay within the process. `replaced`: only the newest of a run
-    is of use, and an archive may have emptied the others. `counted_by`: the field that numbers such events
-    within a run or, with `side_by_side`, for each value of another field. `once`: a run has at most one. A
-    search that resumes from a checkpoint emits events that are numbered, or occur once, a second time; the
-    journal drops the repeats.
-    `at_once`: written immediately, because it is rare and a long wait may follow. `point`: one of many points
-    of a curve, of which some suffice. `bulky`: emptied in the database as soon as a newer one is stored.
+    Attributes:
+        kind: The stored name; "" for events that stay within the process.
+        replaced: Only the newest of a run is of use, and an archive may have emptied the others.
+        counted_by: The field that numbers such events within a run or, with `side_by_side`, for each value
+            of another field.
+        once: A run has at most one. A search that resumes from a checkpoint emits events that are numbered,
+            or occur once, a second time; the journal drops the repeats.
+        at_once: Written immediately, because it is rare and a long wait may follow.
+        point: One of many points of a curve, of which some suffice.
+        bulky: Emptied in the database as soon as a newer one is stored.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(strict=True, extra="allow", allow_inf_nan=False)

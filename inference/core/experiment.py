@@ -149,3 +149,22 @@ class Measured:
 
 def _is_finite(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+class Unit(StrEnum):
+    """The unit in which a number of cycles is shown."""
+
+    CYCLES = "cycles"
+    CPI = "cpi"
+    IPC = "ipc"
+
+    @property
+    def label(self) -> str:
+        return _LABELS[self]
+
+
+_LABELS = {
+    Unit.CYCLES: "cycles",
+    Unit.CPI: "cycles per instruction",
+    Unit.IPC: "instructions per cycle",
+}

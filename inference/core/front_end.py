@@ -36,7 +36,9 @@ _USUAL_LENGTHS = range(2, 7)
 class FrontEndNumber:
     """A number in the unit that its label names; `value` is None where it was not measured.
 
-    `at_least`: nothing larger was tried. `codes`: the readings that it is derived from.
+    Attributes:
+        at_least: Nothing larger was tried.
+        codes: The readings that it is derived from.
     """
 
     name: str
@@ -50,13 +52,18 @@ class FrontEndNumber:
 class FrontEnd:
     """`numbers` in the order of the pages; the other fields are the series of the plots.
 
-    `rates`: {filler: (instructions in a loop, instructions per cycle)}. `loop_lengths`, `straight_lengths`:
-    (mean bytes of an instruction, instructions per cycle). `offsets`: (bytes behind the beginning of a cache
-    line, cycles per iteration). `fusion`: comparisons and branches; `moves`: moves and operations on the
-    copy. `issue`: None where not measured, and where the codes do not say it clearly. `short_loops`:
-    (instructions without ports, cycles per iteration), by the quickest filler. `branch_ports`: of comparisons
-    beside additions, alone and fused with a branch; it holds where that needs none of their ports. `indexed`:
-    of an `AddressUse` without and with an index register; it holds where that takes another slot.
+    Attributes:
+        rates: {filler: (instructions in a loop, instructions per cycle)}.
+        loop_lengths, straight_lengths: (mean bytes of an instruction, instructions per cycle).
+        offsets: (bytes behind the beginning of a cache line, cycles per iteration).
+        fusion: Comparisons and branches.
+        moves: Moves and operations on the copy.
+        issue: None where not measured, and where the codes do not say it clearly.
+        short_loops: (instructions without ports, cycles per iteration), by the quickest filler.
+        branch_ports: Of comparisons beside additions, alone and fused with a branch; it holds where that
+            needs none of their ports.
+        indexed: Of an `AddressUse` without and with an index register; it holds where that takes another
+            slot.
     """
 
     numbers: tuple[FrontEndNumber, ...]

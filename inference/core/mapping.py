@@ -129,14 +129,14 @@ class PortMapping:
 
     def restricted(self, schemes: Iterable[str]) -> PortMapping:
         """The mapping of some schemes alone, in their order. Raises `UnknownSchemeError`."""
-        chosen = list(schemes)
-        unknown = [scheme for scheme in chosen if scheme not in self.usage]
+        selection = list(schemes)
+        unknown = [scheme for scheme in selection if scheme not in self.usage]
         if unknown:
             raise UnknownSchemeError(unknown)
         return replace(
             self,
-            usage={scheme: self.usage[scheme] for scheme in chosen},
-            slots={scheme: self.slots[scheme] for scheme in chosen if scheme in self.slots},
+            usage={scheme: self.usage[scheme] for scheme in selection},
+            slots={scheme: self.slots[scheme] for scheme in selection if scheme in self.slots},
         )
 
     @property

@@ -127,8 +127,8 @@ def _calibrate(measured: Mapping[Experiment, float], padding: Padding, moves: fl
         and set(experiment.schemes) <= {padding.move, padding.exchange}
     )
     widths = [
-        (more - few) / (longer - shorter)
-        for (few, shorter), (more, longer) in _pairs(by_moves)
+        (many - few) / (longer - shorter)
+        for (few, shorter), (many, longer) in _pairs(by_moves)
         if longer > shorter
     ]
     width = max([moves, *(step for step in widths if step <= _MAX_WIDTH)]) if len(by_moves) > 1 else moves

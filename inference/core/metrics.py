@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from inference.core.errors import InvalidInputError
+from inference.core.experiment import Unit
 from inference.core.tables import ExperimentTable, Floats, Int64s
 
 ERROR_UNIT = 2.0**-32
@@ -25,25 +25,6 @@ DIGITS = 4
 """Decimals of stored means, which are in per cent."""
 
 Key = TypeVar("Key", bound=Hashable)
-
-
-class Unit(StrEnum):
-    """The unit in which a number of cycles is shown."""
-
-    CYCLES = "cycles"
-    CPI = "cpi"
-    IPC = "ipc"
-
-    @property
-    def label(self) -> str:
-        return _LABELS[self]
-
-
-_LABELS = {
-    Unit.CYCLES: "cycles",
-    Unit.CPI: "cycles per instruction",
-    Unit.IPC: "instructions per cycle",
-}
 
 
 def convert(cycles: npt.ArrayLike, lengths: npt.ArrayLike, unit: Unit | str) -> Floats:
@@ -281,7 +262,9 @@ class LengthError:
 class SchemeError:
     """Mean relative errors, in per cent, of the `n` experiments that contain a scheme.
 
-    `signed`: above 0 where predictions are too long. `absolute`: mean of the absolute errors.
+    Attributes:
+        signed: Above 0 where predictions are too long.
+        absolute: Mean of the absolute errors.
     """
 
     scheme: str

@@ -101,14 +101,14 @@ class ExcessGroup:
     def port_names(self, ports: Sequence[str]) -> list[list[str]]:
         return [[ports[k] for k in ports_in(mask)] for mask in self.port_sets]
 
-    def as_json(self, ports: Sequence[str], most: int) -> Json:
-        """Plain JSON with the port sets by name and at most `most` of the experiments."""
+    def as_json(self, ports: Sequence[str], max_experiments: int) -> Json:
+        """Plain JSON with the port sets by name and at most `max_experiments` of the experiments."""
         return {
             "port_sets": self.port_names(ports),
             "experiments": self.experiments,
             "exceeding": len(self.exceeding),
             "median": round(self.median, 4),
-            "largest": [slow.as_json() for slow in self.exceeding[:most]],
+            "largest": [slow.as_json() for slow in self.exceeding[:max_experiments]],
         }
 
 
@@ -328,9 +328,9 @@ def common_part(measured: Sequence[tuple[Experiment, float]]) -> CommonPart | No
         return None
     schemes = Counter(scheme for experiment, _ in measured for scheme in experiment.schemes)
     mnemonics = Counter(name for experiment, _ in measured for name in {*map(_mnemonic, experiment.schemes)})
-    least = max(2.0, MIN_COMMON_SHARE * total)
-    candidates = [(count, 1, scheme) for scheme, count in schemes.items() if count >= least]
-    candidates += [(count, 0, name) for name, count in mnemonics.items() if count >= least]
+    minimum = max(2.0, MIN_COMMON_SHARE * total)
+    candidates = [(count, 1, scheme) for scheme, count in schemes.items() if count >= minimum]
+    candidates += [(count, 0, name) for name, count in mnemonics.items() if count >= minimum]
     if not candidates:
         return None
     count, is_scheme, name = max(candidates, key=lambda row: (row[0], row[1], len(row[2]), row[2]))

@@ -195,11 +195,14 @@ def mixes_by_length(schemes: Sequence[str], mixes_per_length: int, seed: int) ->
 
 @dataclass(frozen=True, slots=True)
 class MixSummary:
-    """The mixes of one length: how many were requested and settled, and how well the reference predicts them.
+    """The mixes of one length: how many were requested and settled, and how well the reference predicts
+    them.
 
-    `scores` is None without a reference. `slower`: over 10 % longer than their instructions one after the
-    other;
-    `faster`: over 10 % quicker than one of their schemes alone. No port mapping predicts either.
+    `scores` is None without a reference.
+
+    Attributes:
+        slower: Over 10 % longer than their instructions one after the other.
+        faster: Over 10 % quicker than one of their schemes alone. No port mapping predicts either.
     """
 
     length: int
@@ -333,7 +336,7 @@ class OrderTally:
     def summary(self) -> OrderSummary:
         """Summary of the orders added so far."""
         ranges = [(str(e), min(cpi), max(cpi)) for e, cpi in self._cpi.items() if len(cpi) > 1]
-        differences: Sequence[float] = [most - least for _, least, most in ranges]
+        differences: Sequence[float] = [highest - lowest for _, lowest, highest in ranges]
         ranges.sort(key=lambda row: row[1] - row[2])
         return OrderSummary(
             length=self.length,

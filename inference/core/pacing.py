@@ -18,6 +18,7 @@ from typing import Protocol
 from inference.core.errors import KEEP, InterruptedRunError
 from inference.core.events import Event, Log
 from inference.core.protocols import Checkpoint, Reporter
+from inference.core.search_clocks import elapsed_seconds
 
 PULSE_INTERVAL = 0.1  # seconds
 EMIT_INTERVAL = 0.5  # seconds between events of one kind
@@ -42,36 +43,37 @@ class SilentReporter:
 class PacedReporter:
     """A reporter with rate limits. Nothing here may influence the result of the search."""
 
-    def __init__(self, reporter: Reporter, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, reporter: Reporter, clock: Callable[[], float] | None = None) -> None:
         self._reporter = reporter
-        self.clock = clock
-        self._pulsed = clock()
-        self._saved = clock()
+        self.clock = clock or time.monotonic
+        self._limit_clock = clock or elapsed_seconds
+        self._pulsed = self.clock()
+        self._saved = self.clock()
         self._save_cost = 0.0
         self._emitted: dict[str, float] = {}
         self.may_finish = False
         """Whether there is something to keep: then the wish to stop and keep it interrupts nothing."""
         self.finishing = False
         """Whether the search should end early with the best result so far."""
-        self._began = clock()
+        self._began = self._limit_clock()
         self._deadline: float | None = None
 
     def limit(self, seconds: float) -> None:
         """Request the best result so far after this many seconds."""
-        self._began = self.clock()
+        self._began = self._limit_clock()
         self._deadline = self._began + seconds
 
     @property
     def elapsed(self) -> float:
         """Elapsed share of the time limit; 0 without one."""
-        return (
-            0.0 if self._deadline is None else (self.clock() - self._began) / (self._deadline - self._began)
-        )
+        if self._deadline is None:
+            return 0.0
+        return (self._limit_clock() - self._began) / (self._deadline - self._began)
 
     def pulse(self) -> None:
         """Cheap enough for inner loops; raises `InterruptedRunError` when a stop was requested."""
         now = self.clock()
-        if self._deadline is not None and now > self._deadline and self.may_finish and not self.finishing:
+        if self.elapsed > 1 and self.may_finish and not self.finishing:
             self.finishing = True
             self.emit(Log("warning", "the time limit is reached: the search ends with the best so far"))
         if now - self._pulsed >= PULSE_INTERVAL:

@@ -88,8 +88,10 @@ def conflicts_of(schemes: Sequence[str], alone: Floats, pairs: Int64s, together:
 class ConflictMatrix:
     """Clustered conflicts.
 
-    `classes`: schemes that compete with one another, in an order with competing classes adjacent. `shares`:
-    float64[n, n] of all their schemes in this order, NaN on the diagonal and where a pair was not measured.
+    Attributes:
+        classes: Schemes that compete with one another, in an order with competing classes adjacent.
+        shares: float64[n, n] of all their schemes in this order, NaN on the diagonal and where a pair was
+            not measured.
     """
 
     classes: tuple[tuple[str, ...], ...]
@@ -111,9 +113,9 @@ class ConflictMatrix:
         for first in range(number):
             for second in range(first, number):
                 block = self.shares[bounds[first] : bounds[first + 1], bounds[second] : bounds[second + 1]]
-                known = block[~np.isnan(block)]
-                if known.size:
-                    medians[first, second] = medians[second, first] = np.median(known)
+                measured = block[~np.isnan(block)]
+                if measured.size:
+                    medians[first, second] = medians[second, first] = np.median(measured)
         return medians
 
 
@@ -124,45 +126,45 @@ def conflict_matrix(conflicts: PairConflicts, limit: int) -> ConflictMatrix:
     together, where they delay the same schemes equally.
     """
     n_pairs = np.bincount(conflicts.pairs.ravel(), minlength=len(conflicts.schemes))
-    chosen = np.argsort(-n_pairs, kind="stable")[: min(limit, np.count_nonzero(n_pairs))]
-    chosen = chosen[np.lexsort((chosen, conflicts.alone[chosen].round(2)))]
+    largest = np.argsort(-n_pairs, kind="stable")[: min(limit, np.count_nonzero(n_pairs))]
+    largest = largest[np.lexsort((largest, conflicts.alone[largest].round(2)))]
     row_of = np.full(len(n_pairs), -1)
-    row_of[chosen] = np.arange(len(chosen))
+    row_of[largest] = np.arange(len(largest))
     cells = row_of[conflicts.pairs]
     inside = (cells >= 0).all(axis=1)
-    shares = np.full((len(chosen), len(chosen)), np.nan)
+    shares = np.full((len(largest), len(largest)), np.nan)
     for first, second in ((0, 1), (1, 0)):
         shares[cells[inside, first], cells[inside, second]] = conflicts.shares[inside]
     classes = _clusters(_distances(shares))
     order = [row for rows in classes for row in rows]
-    named = tuple(tuple(conflicts.schemes[chosen[row]] for row in rows) for rows in classes)
+    named = tuple(tuple(conflicts.schemes[largest[row]] for row in rows) for rows in classes)
     return ConflictMatrix(named, shares[np.ix_(order, order)])
 
 
 def _distances(shares: Floats) -> Floats:
     """float64[n, n]: 0 for schemes that wait for each other, 1 for those that run side by side."""
-    known = ~np.isnan(shares)
-    distances = np.where(known, 1 - shares, 1.0)
-    if not known[~np.eye(len(shares), dtype=bool)].all():
-        _estimate(distances, shares, known)
+    is_measured = ~np.isnan(shares)
+    distances = np.where(is_measured, 1 - shares, 1.0)
+    if not is_measured[~np.eye(len(shares), dtype=bool)].all():
+        _estimate(distances, shares, is_measured)
     np.fill_diagonal(distances, 0.0)
     return distances
 
 
-def _estimate(distances: Floats, shares: Floats, known: Bools) -> None:
+def _estimate(distances: Floats, shares: Floats, is_measured: Bools) -> None:
     """Fill in the pairs that were not measured, by how differently both delay their common partners.
 
     The sum of the differences over that of the larger shares: a scheme that neither delays has no weight.
     """
-    filled = np.where(known, shares, 0.0)
+    filled = np.where(is_measured, shares, 0.0)
     for row in range(len(shares)):
-        unpaired, partners = np.flatnonzero(~known[row]), np.flatnonzero(known[row])
+        unpaired, partners = np.flatnonzero(~is_measured[row]), np.flatnonzero(is_measured[row])
         partner_shares = filled[np.ix_(unpaired, partners)]
-        both = known[np.ix_(unpaired, partners)]
-        own = filled[row, partners]
-        apart = np.where(both, np.abs(own - partner_shares), 0.0).sum(axis=1)
-        most = np.where(both, np.maximum(own, partner_shares), 0.0).sum(axis=1)
-        distances[row, unpaired] = np.divide(apart, most, out=np.ones(len(unpaired)), where=most > 0)
+        both = is_measured[np.ix_(unpaired, partners)]
+        own_shares = filled[row, partners]
+        apart = np.where(both, np.abs(own_shares - partner_shares), 0.0).sum(axis=1)
+        shared = np.where(both, np.maximum(own_shares, partner_shares), 0.0).sum(axis=1)
+        distances[row, unpaired] = np.divide(apart, shared, out=np.ones(len(unpaired)), where=shared > 0)
 
 
 def _clusters(distances: Floats) -> list[list[int]]:

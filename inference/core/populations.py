@@ -252,9 +252,9 @@ def _rows(starts: Int64s, ends: Int64s, masks: Masks, counts: Counts) -> Rows:
 
 def _schemes_of(table: ExperimentTable, experiments: Int64s) -> Int32s:
     """The numbers of the schemes in some of the experiments, ascending."""
-    chosen = np.zeros(len(table), dtype=np.bool_)
-    chosen[experiments] = True
-    return np.unique(table.scheme[np.repeat(chosen, np.diff(table.offsets))])
+    mask = np.zeros(len(table), dtype=np.bool_)
+    mask[experiments] = True
+    return np.unique(table.scheme[np.repeat(mask, np.diff(table.offsets))])
 
 
 def mixes_of(table: ExperimentTable, floor: Floats) -> Mixes:

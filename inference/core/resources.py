@@ -289,15 +289,15 @@ def connected_unions(port_sets: Sequence[int], limit: int) -> Int64s:
     `port_sets`: different port masks. Narrow unions come first; at most `limit` are returned.
     """
     masks = np.array(port_sets, dtype=np.int64)
-    known = frontier = np.unique(masks)
-    while len(frontier) and len(known) < limit:
+    union_masks = frontier = np.unique(masks)
+    while len(frontier) and len(union_masks) < limit:
         step = max(1, _PAIRS // len(masks))
         starts = range(0, len(frontier), step)
         extended = [_extended_unions(frontier[start : start + step], masks) for start in starts]
-        frontier = np.setdiff1d(np.concatenate(extended), known)
-        known = np.union1d(known, frontier)
-    known = known[np.lexsort((known, np.bitwise_count(known)))]
-    return known[:limit]
+        frontier = np.setdiff1d(np.concatenate(extended), union_masks)
+        union_masks = np.union1d(union_masks, frontier)
+    union_masks = union_masks[np.lexsort((union_masks, np.bitwise_count(union_masks)))]
+    return union_masks[:limit]
 
 
 def _extended_unions(unions: Int64s, port_sets: Int64s) -> Int64s:

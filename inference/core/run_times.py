@@ -169,8 +169,8 @@ def _scaled(run: PastRun, size: float) -> float:
 
 
 def _wide(likely: float) -> TimeRange:
-    least, most = _WIDE
-    return TimeRange(least * likely, likely, most * likely)
+    shortest, longest = _WIDE
+    return TimeRange(shortest * likely, likely, longest * likely)
 
 
 def _median_steps(runs: Sequence[PastRun]) -> dict[str, float]:
@@ -235,16 +235,18 @@ def remaining_time(steps: Sequence[StepProgress], expected: ExpectedTime) -> Rem
     is_alike = expected.basis is Basis.ALIKE
     planned, actual = _comparison(steps) if is_alike else (0.0, 0.0)
     slowdown = min(max((actual + _SETTLING) / (planned + _SETTLING), _SLOWDOWNS[0]), _SLOWDOWNS[1])
-    left = [_step_left(step, slowdown) for step in steps]
+    remaining = [_step_left(step, slowdown) for step in steps]
     elapsed = math.fsum(step.elapsed for step in steps)
-    by_steps = None if None in left or not left else math.fsum(seconds or 0.0 for seconds in left)
+    by_steps = (
+        None if None in remaining or not remaining else math.fsum(seconds or 0.0 for seconds in remaining)
+    )
     likely = by_steps if is_alike else _weighed(by_steps, elapsed, expected)
     if likely is None and expected.total is not None:
         likely = max(
-            expected.total.likely * slowdown - elapsed, math.fsum(seconds or 0.0 for seconds in left)
+            expected.total.likely * slowdown - elapsed, math.fsum(seconds or 0.0 for seconds in remaining)
         )
     if likely is None:
-        return RemainingTime(None, left, slowdown)
+        return RemainingTime(None, remaining, slowdown)
     is_slow = slowdown >= _SLOW and actual - planned >= _NOTICEABLE
     # Other work comes and goes: what it has cost so far says little about what it will.
     total = (
@@ -252,7 +254,7 @@ def remaining_time(steps: Sequence[StepProgress], expected: ExpectedTime) -> Rem
         if is_slow
         else _narrowed(likely, elapsed, expected)
     )
-    return RemainingTime(total, left, slowdown, is_slow)
+    return RemainingTime(total, remaining, slowdown, is_slow)
 
 
 def _weighed(by_steps: float | None, elapsed: float, expected: ExpectedTime) -> float | None:
@@ -299,12 +301,14 @@ def _step_left(step: StepProgress, slowdown: float) -> float | None:
 def _narrowed(likely: float, elapsed: float, expected: ExpectedTime) -> TimeRange:
     """The range around the remaining seconds, narrower the more of the run is complete."""
     if expected.total is None or not expected.total.likely:
-        least, most = 0.6, 2.0
+        shortest, longest = 0.6, 2.0
     else:
-        least = expected.total.least / expected.total.likely
-        most = expected.total.most / expected.total.likely
+        shortest = expected.total.least / expected.total.likely
+        longest = expected.total.most / expected.total.likely
     uncertain = max(likely / (likely + elapsed), 0.5) if likely else 0.0
-    return TimeRange(likely * (1 - (1 - least) * uncertain), likely, likely * (1 + (most - 1) * uncertain))
+    return TimeRange(
+        likely * (1 - (1 - shortest) * uncertain), likely, likely * (1 + (longest - 1) * uncertain)
+    )
 
 
 def slower(expected: ExpectedTime, factor: float) -> ExpectedTime:

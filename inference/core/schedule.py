@@ -33,13 +33,18 @@ _MAX_STEPS = 2_000
 class Schedule:
     """Where the µops of an experiment run; amounts are cycles of port time per execution.
 
-    `cycles`: inverse throughput, all limits included; `port_cycles`: that of the ports alone; `limits`: that
-    of each limit outside them, {"instructions" or "slots": cycles}. `counts` and `slots`: multiplicity of
-    each scheme of the experiment, and the issue slots that it takes altogether. `loads[k]`: work on port k.
-    `shares[(mask, k)]` > 0: work of the µops `mask` on port k. `scheme_shares[scheme][(mask, k)]` > 0: the
-    part of it that comes from one scheme. `bottleneck`: the ports that are busy for all of `port_cycles` in
-    every distribution that takes no longer. `intervals[k]`: the least and the greatest load of port k among
-    all distributions within `cycles`.
+    `counts` and `slots`: multiplicity of each scheme of the experiment, and the issue slots that it takes
+    altogether.
+
+    Attributes:
+        cycles: Inverse throughput, all limits included.
+        port_cycles: That of the ports alone.
+        limits: That of each limit outside them, {"instructions" or "slots": cycles}. `loads[k]`: work on
+            port k. `shares[(mask, k)]` > 0: work of the µops `mask` on port k.
+            `scheme_shares[scheme][(mask, k)]` > 0: the part of it that comes from one scheme.
+        bottleneck: The ports that are busy for all of `port_cycles` in every distribution that takes no
+            longer. `intervals[k]`: the least and the greatest load of port k among all distributions within
+            `cycles`.
     """
 
     ports: tuple[str, ...]
@@ -180,14 +185,14 @@ def _nonzero(amounts: Floats, masks: list[int], ports: list[int]) -> dict[tuple[
 
 def _levels(work: Mapping[int, int]) -> list[_Level]:
     """Remove the busiest ports and their work until no work remains; loads fall from level to level."""
-    left = {mask: (mask, amount) for mask, amount in work.items() if amount}
+    unplaced = {mask: (mask, amount) for mask, amount in work.items() if amount}
     levels = []
-    while left:
+    while unplaced:
         masses: dict[int, int] = {}
-        for remaining, amount in left.values():
+        for remaining, amount in unplaced.values():
             masses[remaining] = masses.get(remaining, 0) + amount
         densest = densest_ports(masses)
-        bound = {mask: left[mask] for mask in sorted(left) if left[mask][0] & ~densest.ports == 0}
+        bound = {mask: unplaced[mask] for mask in sorted(unplaced) if unplaced[mask][0] & ~densest.ports == 0}
         open_to = _open_places({remaining for remaining, _ in bound.values()}, densest)
         levels.append(
             _Level(
@@ -198,9 +203,9 @@ def _levels(work: Mapping[int, int]) -> list[_Level]:
                 open_to={mask: open_to[remaining] for mask, (remaining, _) in bound.items()},
             )
         )
-        left = {
+        unplaced = {
             mask: (remaining & ~densest.ports, amount)
-            for mask, (remaining, amount) in left.items()
+            for mask, (remaining, amount) in unplaced.items()
             if mask not in bound
         }
     return levels

@@ -151,14 +151,14 @@ class Packing:
     def relieve(self, port: int) -> int:
         """Move as much as possible from `port` to other ports; returns the load that has to stay."""
         for mask, amount in sorted(self.on[port].items()):
-            left = amount
-            while left:
+            remaining = amount
+            while remaining:
                 path, _ = self._path_to_room(mask, closed=1 << port)
                 if not path:
                     break
-                moved = self._shift(mask, path, left)
+                moved = self._shift(mask, path, remaining)
                 self._remove_work(mask, port, moved)
-                left -= moved
+                remaining -= moved
         return self.load[port]
 
     def moves(self, port: int) -> int:
@@ -174,24 +174,24 @@ class Packing:
         came_from: dict[int, int | None] = {}
         reached = closed
         queue: list[int | None] = [None]
-        for left in queue:
-            entered = (start if left is None else self._moves[left]) & ~reached
+        for source in queue:
+            entered = (start if source is None else self._moves[source]) & ~reached
             room = entered & ~self.full
             if room:
-                return self._chain(came_from, left, next(ports_in(room))), reached
+                return self._chain(came_from, source, next(ports_in(room))), reached
             reached |= entered
             for port in ports_in(entered):
-                came_from[port] = left
+                came_from[port] = source
                 queue.append(port)
         return [], reached & ~closed
 
     @staticmethod
-    def _chain(came_from: Mapping[int, int | None], left: int | None, last: int) -> list[int]:
-        """The ports from the first to `last`, which was entered from `left`."""
+    def _chain(came_from: Mapping[int, int | None], node: int | None, last: int) -> list[int]:
+        """The ports from the first to `last`, which was entered from `node`."""
         path = [last]
-        while left is not None:
-            path.append(left)
-            left = came_from[left]
+        while node is not None:
+            path.append(node)
+            node = came_from[node]
         return path[::-1]
 
     def _shift(self, mask: int, path: list[int], amount: int) -> int:

@@ -49,8 +49,8 @@ def few_policies(goes_on: Callable[[], bool]) -> Callable[[], bool]:
 
     A count rather than a time: a time would make results depend on the load of the computer.
     """
-    left = iter(range(MAX_POLICIES))
-    return lambda: goes_on() and next(left, None) is not None
+    policies_left = iter(range(MAX_POLICIES))
+    return lambda: goes_on() and next(policies_left, None) is not None
 
 
 class WasteSource(Protocol):
@@ -186,7 +186,7 @@ def wasteful_times(
     measured: Mapping[Experiment, float],
     mapping: PortMapping,
     simulated: Simulated | None,
-    least: Mapping[Experiment, float] | None = None,
+    lower_bounds: Mapping[Experiment, float] | None = None,
     pulse: Callable[[], None] = lambda: None,
 ) -> WastefulTimes:
     """Measured experiments with the predictions of a mapping and of a scheduler.
@@ -195,14 +195,14 @@ def wasteful_times(
         measured: {experiment: cycles} of schemes that the mapping describes.
         mapping: Ports and slots.
         simulated: None without a scheduler.
-        least: {experiment: cycles that it takes on any ports}, from `WasteSource.least_cycles`.
+        lower_bounds: {experiment: cycles that it takes on any ports}, from `WasteSource.least_cycles`.
         pulse: Called between experiments.
     """
     experiments = tuple(measured)
     schemes = sorted({scheme for experiment in experiments for scheme in experiment.schemes})
     table = ExperimentTable.from_experiments(experiments, schemes)
     ports = PortMappingModel(mapping).cycles(table)
-    floor = np.array([(least or {}).get(experiment, 0.0) for experiment in experiments])
+    floor = np.array([(lower_bounds or {}).get(experiment, 0.0) for experiment in experiments])
     bounds = np.maximum(ports, floor)
     predicted = bounds.copy()
     for place, experiment in enumerate(experiments if simulated is not None else ()):

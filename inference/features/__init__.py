@@ -6,16 +6,17 @@ events.py     what that run tells, one class per kind of event
 job.py        the run that does it, if there is one
 pages.py, api.py, command.py    thin doors, with the addresses of the pages at the end of their file
 
-What a feature is registered for stands in its `__init__.py`: `KINDS` of runs, their `PRESENTATIONS`,
-`RECORDS` folded out of their journals, `ORIGINS` of them; `PANELS` on other pages, `MENUS` of other objects,
-`FINDERS` of the search box, what is `PUBLISHED`, `DEPENDENTS` of rows; `IMPORTERS` and `WRITERS` of files of
-its own. These functions import the rest when called. Pages, API and events are found by their files' names.
+`__init__.py` has what every process needs: `KINDS` of runs, `IMPORTERS` and `WRITERS` of files, whose
+functions import the rest when called. Pages, API and events are found by their files' names. At the end of
+pages or queries stands what the feature adds to pages of others: `PRESENTATIONS` of its runs, `RECORDS`
+folded out of their journals, `ORIGINS` of them; `PANELS`, `MENUS` of other objects, `FINDERS` of the search
+box, `BLOCK_NOTES`, what is `PUBLISHED`, `DEPENDENTS` of rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
@@ -57,8 +58,8 @@ from inference.features.publishing import exports, site
 from inference.features.running import runs
 from inference.features.running.runs import kind_presentation
 from inference.formats import journal_events, other_formats
-from inference.runs import events, kinds
 from inference.runs import events as run_events
+from inference.runs import kinds
 from inference.web import contributions
 
 if TYPE_CHECKING:
@@ -104,25 +105,16 @@ FEATURES = {
 
 REGISTRIES: Mapping[str, Callable[[Any], None]] = {
     "KINDS": kinds.register,
-    "PRESENTATIONS": kind_presentation.register,
-    "PANELS": contributions.PANELS.extend,
-    "ORIGINS": contributions.ORIGINS.extend,
-    "RECORDS": events.register,
-    "MENUS": contributions.MENUS.extend,
-    "FINDERS": contributions.FINDERS.extend,
-    "DEPENDENTS": contributions.DEPENDENTS.update,
-    "BLOCK_NOTES": contributions.BLOCK_NOTES.extend,
-    "PUBLISHED": contributions.PUBLISHABLE.extend,
     "IMPORTERS": other_formats.register,
     "WRITERS": other_formats.register_writers,
 }
-"""What takes each constant of a feature."""
+"""What takes each constant of a feature's `__init__.py`."""
 
 
 def addresses(features: Iterable[ModuleType]) -> Iterator[Any]:
-    """The addresses of all pages of these packages: those in `pages.py` and in files called `…_pages.py`."""
+    """The addresses of all pages of these packages."""
     for feature in features:
-        for module in _modules(feature, "pages", "_pages"):
+        for module in _page_modules(feature):
             yield from getattr(module, "urlpatterns", ())
 
 
@@ -133,6 +125,10 @@ def register(features: Mapping[ModuleType, str]) -> None:
             if hasattr(feature, name):
                 add(getattr(feature, name))
         journal_events.register(partial(_modules, feature, "events"))
+        page_modules = partial(_page_modules, feature)
+        contributions.PAGE_MODULES.append(page_modules)
+        run_events.register(page_modules)
+        kind_presentation.register(getattr(feature, "KINDS", ()), page_modules)
     contributions.ROUTERS.append(partial(_routers, features))
 
 
@@ -147,8 +143,18 @@ def _routers(features: Mapping[ModuleType, str]) -> Iterator[tuple[Router, str]]
             yield module.router, heading
 
 
-def _modules(feature: ModuleType, name: str, *endings: str) -> Iterator[ModuleType]:
-    """The modules of a package that are called so, or whose names end so, imported."""
-    for module in iter_modules(feature.__path__):
-        if module.name == name or module.name.endswith(endings):
-            yield import_module(f"{feature.__name__}.{module.name}")
+def _page_modules(feature: ModuleType) -> Sequence[ModuleType]:
+    """`pages.py`, files called `…_pages.py`, and what else may declare contributions to pages of others."""
+    return _modules(feature, "pages", "query", "panel", "_pages")
+
+
+@cache
+def _modules(feature: ModuleType, *names: str) -> Sequence[ModuleType]:
+    """The modules of a package with such names, or with such endings if these begin with `_`, imported."""
+    endings = tuple(name for name in names if name.startswith("_"))
+    matching = (
+        module.name
+        for module in iter_modules(feature.__path__)
+        if module.name in names or module.name.endswith(endings)
+    )
+    return [import_module(f"{feature.__name__}.{name}") for name in matching]

@@ -62,11 +62,11 @@ class PictureCard:
         bars = self.bars[:16]
         if not bars:
             return
-        bottom, most = HEIGHT - 92, 130
+        bottom, max_height = HEIGHT - 92, 130
         room = (WIDTH - 2 * _MARGIN) // max(len(bars), 8)
         canvas[bottom : bottom + 2, _MARGIN : WIDTH - _MARGIN] = _rgb(_RULE)
         for place, (label, share) in enumerate(bars):
-            x, height = _MARGIN + place * room, round(most * max(0.0, min(1.0, share)))
+            x, height = _MARGIN + place * room, round(max_height * max(0.0, min(1.0, share)))
             canvas[bottom - height : bottom, x : x + room - 12] = _rgb(LIGHT[place % len(LIGHT)])
             _write(canvas, _cut(label, room // (ADVANCE * 3)), x, bottom + 10, 3, _MUTED)
 
@@ -82,24 +82,24 @@ def _write(canvas: Pixels, text: str, x: int, y: int, scale: int, colour: str) -
                     canvas[top : top + scale, across : across + scale] = ink
 
 
-def _wrapped(text: str, most: int, lines: int) -> list[str]:
-    """The text in at most `lines` lines of `most` letters, broken at spaces if possible, and cut."""
+def _wrapped(text: str, width: int, lines: int) -> list[str]:
+    """The text in at most `lines` lines of `width` letters, broken at spaces if possible, and cut."""
     wrapped: list[str] = []
     remaining = " ".join(_plain(text).split())
     while remaining and len(wrapped) < lines:
-        if len(remaining) <= most or len(wrapped) == lines - 1:
-            wrapped.append(_cut(remaining, most))
+        if len(remaining) <= width or len(wrapped) == lines - 1:
+            wrapped.append(_cut(remaining, width))
             break
-        at = remaining.rfind(" ", 0, most + 1)
-        at = at if at > 0 else most
+        at = remaining.rfind(" ", 0, width + 1)
+        at = at if at > 0 else width
         wrapped.append(remaining[:at])
         remaining = remaining[at:].strip()
     return wrapped
 
 
-def _cut(text: str, most: int) -> str:
+def _cut(text: str, width: int) -> str:
     plain = _plain(text)
-    return plain if len(plain) <= most else plain[: max(most - 2, 1)].rstrip() + ".."
+    return plain if len(plain) <= width else plain[: max(width - 2, 1)].rstrip() + ".."
 
 
 def _plain(text: str) -> str:

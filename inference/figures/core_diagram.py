@@ -80,8 +80,8 @@ def _stages(core: CoreOverview) -> Iterator[tuple[str, list[str]]]:
 
 def _front_end_lines(front: FrontEndLimits) -> Iterator[str]:
     if front.slots is not None:
-        most = front.loop_capacity
-        loops = "" if most is None else f" in loops of up to {most:,.0f} instructions"
+        capacity = front.loop_capacity
+        loops = "" if capacity is None else f" in loops of up to {capacity:,.0f} instructions"
         yield f"{front.slots:.3g} slots per cycle{loops}"
     straight = [
         f"{value:.3g} {unit}"
@@ -227,5 +227,5 @@ def _short(name: str, room: float) -> str:
 
 
 def _cut(text: str, room: float) -> str:
-    most = max(int(room / _LETTER), 1)
-    return text if len(text) <= most else text[: most - 1] + "…"
+    n_letters = max(int(room / _LETTER), 1)
+    return text if len(text) <= n_letters else text[: n_letters - 1] + "…"

@@ -33,9 +33,9 @@ def usual_places(analysis: LoopAnalysis) -> tuple[int, ...]:
     if len(every) < FOLDED_FROM:
         return tuple(every)
     chain = {place for edge in analysis.dependences if edge.is_critical for place in _ends(edge)}
-    chosen = chain | {place for edge in analysis.dependences if edge.iterations for place in _ends(edge)}
-    chosen |= {edge.producer for edge in analysis.dependences if edge.consumer in chain}
-    return tuple(sorted(chosen)) or tuple(every)
+    places = chain | {place for edge in analysis.dependences if edge.iterations for place in _ends(edge)}
+    places |= {edge.producer for edge in analysis.dependences if edge.consumer in chain}
+    return tuple(sorted(places)) or tuple(every)
 
 
 def _ends(edge: Dependence) -> tuple[int, int]:
@@ -58,13 +58,13 @@ def dependency_drawing(
         address_of: The link of an edge, None for a graph without links.
     """
     every = range(len(analysis.instructions))
-    chosen = sorted(set(every) if places is None else {place for place in places if place in every})
+    drawing = sorted(set(every) if places is None else {place for place in places if place in every})
     removed_keys = {edge.key for edge in removed}
     edges = [*(edge for edge in analysis.dependences if edge.key not in removed_keys), *removed]
-    visible = [edge for edge in edges if {*_ends(edge)} <= {*chosen}]
+    visible = [edge for edge in edges if {*_ends(edge)} <= {*drawing}]
     sides = tuple([edge for edge in visible if bool(edge.iterations) is carried] for carried in (True, False))
-    rows = _rows(chosen, len(every), sides)
-    box = _box_width(analysis.instructions[place] for place in chosen)
+    rows = _rows(drawing, len(every), sides)
+    box = _box_width(analysis.instructions[place] for place in drawing)
     chips = [max((_chip_width(edge) for edge in side), default=0.0) for side in sides]
     lanes = [_lanes(side, rows) for side in sides]
     room = [
@@ -84,7 +84,7 @@ def dependency_drawing(
             box,
             _is_critical(place, edges, removed_keys),
         )
-        for place in chosen
+        for place in drawing
     ]
     lines = [
         (
@@ -99,7 +99,7 @@ def dependency_drawing(
     lines.sort(key=lambda entry: entry[0].is_critical)  # the critical chain lies on top
     parts += [_linked(edge, shapes, address_of, edge.key in removed_keys) for edge, shapes in lines]
     bottom = max((row.bottom for row in rows.values()), default=0.0) + _MARGIN
-    if hidden := len(every) - 1 - chosen[-1] if chosen else 0:
+    if hidden := len(every) - 1 - drawing[-1] if drawing else 0:
         bottom += _ROW
         parts.append(_fold(hidden, left + box / 2, bottom - 11))
     label = f"Dependency graph of {_count(len(every))} with {len(edges)} dependences"
@@ -115,7 +115,12 @@ def edge_text(edge: Dependence) -> str:
 
 @dataclass(frozen=True)
 class _Row:
-    """An instruction's extent. `entries`: {key of an edge: y of its end}; `exits`: y of its own values."""
+    """An instruction's extent.
+
+    Attributes:
+        entries: {key of an edge: y of its end}.
+        exits: Y of its own values.
+    """
 
     top: float
     bottom: float
@@ -242,10 +247,10 @@ def _linked(
 ) -> str:
     """An edge's shapes as a link, or as a group; its title says what it is in words."""
     when = {0: "", 1: " of the next iteration"}.get(edge.iterations, f" {edge.iterations} iterations later")
-    known = "" if edge.cycles is not None else ", unknown latency"
+    suffix = "" if edge.cycles is not None else ", unknown latency"
     basis = f", {edge.basis}" if edge.basis else ""
     ends = f"from instruction {edge.producer + 1} to {edge.consumer + 1}{when}"
-    title = f"{edge_text(edge)} {ends}{known}{basis}"
+    title = f"{edge_text(edge)} {ends}{suffix}{basis}"
     kinds = {
         "critical": edge.is_critical and not is_removed,
         "carried": edge.iterations,

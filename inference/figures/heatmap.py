@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.errors import InvalidInputError
-from inference.core.metrics import Unit
+from inference.core.experiment import Unit
 from inference.core.tables import Floats
 from inference.figures.plotly_json import Json, figure_json
 
@@ -64,8 +64,8 @@ class Reach:
             return 1.0
         upto = np.cumsum(self._counts)
         farthest = float(_ENDS[np.searchsorted(upto, n)])
-        most = float(_ENDS[np.searchsorted(upto, math.ceil((n - 1) * COVERED) + 1)])
-        return farthest if farthest <= 1.5 * most else most
+        upper_end = float(_ENDS[np.searchsorted(upto, math.ceil((n - 1) * COVERED) + 1)])
+        return farthest if farthest <= 1.5 * upper_end else upper_end
 
 
 def validated_points(measured: npt.ArrayLike, predicted: npt.ArrayLike) -> tuple[Floats, Floats]:

@@ -49,10 +49,10 @@ def length_maps(lengths: Int64s, measured: Floats, predicted: Floats) -> list[Le
         measured: Finite and > 0, float64[n].
         predicted: Finite and ≥ 0, in the unit of `measured`, float64[n].
     """
-    known, counts = np.unique(lengths, return_counts=True)
-    chosen = np.sort(known[np.argsort(-counts, kind="stable")[:MAX_PANELS]]).tolist()
-    where = {length: np.flatnonzero(lengths == length) for length in chosen}
-    rows = [chosen[start : start + PER_ROW] for start in range(0, len(chosen), PER_ROW)]
+    distinct, counts = np.unique(lengths, return_counts=True)
+    panel_lengths = np.sort(distinct[np.argsort(-counts, kind="stable")[:MAX_PANELS]]).tolist()
+    where = {length: np.flatnonzero(lengths == length) for length in panel_lengths}
+    rows = [panel_lengths[start : start + PER_ROW] for start in range(0, len(panel_lengths), PER_ROW)]
     limits = [_limit([(measured[where[length]], predicted[where[length]]) for length in row]) for row in rows]
     width = _bin_width(limits)
     panels = []

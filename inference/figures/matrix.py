@@ -75,18 +75,18 @@ def _matrix(
     rows = []
     for scheme in sorted((row_source or mapping).usage):
         uops, other = mapping.usage.get(scheme), other_usage.get(scheme)
-        known = uops is not None
+        is_described = uops is not None
         lines = tuple(_lines(uops or (), other or (), ports))
-        rows.append(MatrixRow(scheme, times.get(scheme, 0), lines, uops != other, known))
+        rows.append(MatrixRow(scheme, times.get(scheme, 0), lines, uops != other, is_described))
     return Matrix(ports, tuple(rows))
 
 
 def _lines(uops: Uops, other: Uops, ports: Sequence[str]) -> Iterator[MatrixLine]:
     """Lines of common µops first, then of the remaining ones, each compared with one of the other's."""
-    own, other_counts = Counter(dict(uops)), Counter(dict(other))
-    common = own & other_counts
+    counts, other_counts = Counter(dict(uops)), Counter(dict(other))
+    common = counts & other_counts
     pairs = [(mask, mask) for mask in sorted(common.elements())]
-    remaining, partners = sorted((own - common).elements()), sorted((other_counts - common).elements())
+    remaining, partners = sorted((counts - common).elements()), sorted((other_counts - common).elements())
     partners += [0] * (len(remaining) - len(partners))
     pairs += zip(remaining, partners, strict=False)
     for (mask, partner), count in Counter(pairs).items():

@@ -259,7 +259,7 @@ def _strip(
     numbers = sorted(value for value in values if value is not None)
     if not numbers:
         return None
-    most = _HEADROOM * numbers[-1] or 1.0
+    maximum = _HEADROOM * numbers[-1] or 1.0
     gap = longest_step(points)
     parts: list[str] = []
     previous: datetime | None = None
@@ -268,7 +268,7 @@ def _strip(
             previous = None
             continue
         joined = previous is not None and point.at - previous <= gap
-        x, y = _x(point.at, points[0].at, points[-1].at), HEIGHT * (1 - value / most)
+        x, y = _x(point.at, points[0].at, points[-1].at), HEIGHT * (1 - value / maximum)
         parts.append(f"{'L' if joined else 'M'}{x:.1f},{y:.1f}{'' if joined else 'h0.1'}")
         previous = point.at
     return Strip(label, unit, "".join(parts), numbers[-1], numbers[len(numbers) // 2])

@@ -47,10 +47,10 @@ class SvgDrawing:
     def file(self) -> str:
         return self._svg(f"<title>{escape(self.label)}</title><style>{_RULES}{self.rules}</style>", "")
 
-    def _svg(self, head: str, more: str) -> str:
+    def _svg(self, head: str, style: str) -> str:
         return xml_text(
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:g} {self.height:g}" '
-            f'width="{self.width:g}" height="{self.height:g}"{more}>{head}{self.body}</svg>'
+            f'width="{self.width:g}" height="{self.height:g}"{style}>{head}{self.body}</svg>'
         )
 
 
@@ -124,17 +124,17 @@ def port_usage_drawing(mapping: PortMapping) -> SvgDrawing:
             can[port] += 1
         for port in {next(ports_in(mask)) for mask in masks if mask.bit_count() == 1}:
             only[port] += 1
-    most = max(can, default=0) or 1
+    maximum = max(can, default=0) or 1
     rows = []
     for port, name in enumerate(mapping.ports):
         y = port * _ROW
         rows.append(
             f'<text class="name" x="64" y="{y + 18}" text-anchor="end">{escape(name)}</text>'
             f'<rect class="port-can port-{port % len(LIGHT)}" x="72" y="{y + 4}" '
-            f'width="{_BAR * can[port] / most:.4g}" height="18"/>'
+            f'width="{_BAR * can[port] / maximum:.4g}" height="18"/>'
             f'<rect class="port-fill port-{port % len(LIGHT)}" x="72" y="{y + 4}" '
-            f'width="{_BAR * only[port] / most:.4g}" height="18"/>'
-            f'<text x="{80 + _BAR * can[port] / most:.4g}" y="{y + 18}">'
+            f'width="{_BAR * only[port] / maximum:.4g}" height="18"/>'
+            f'<text x="{80 + _BAR * can[port] / maximum:.4g}" y="{y + 18}">'
             f"{can[port]:,}; {only[port]:,} only here</text>"
         )
     label = "Schemes by port: " + ", ".join(f"{name} {can[k]}" for k, name in enumerate(mapping.ports))
@@ -194,9 +194,9 @@ def _port_lines(uops: Sequence[Json], places: Sequence[int], ports: Sequence[int
 
 
 def _group_text(group: Json, y: float) -> str:
-    first, more = group["schemes"][0], len(group["schemes"]) - 1
+    first, n_more = group["schemes"][0], len(group["schemes"]) - 1
     text = first if len(first) <= _MAX_TEXT else first[: _MAX_TEXT - 1] + "…"
-    label = f"{text} + {more:,}" if more else text
+    label = f"{text} + {n_more:,}" if n_more else text
     return f'<text class="code" x="8" y="{y + 4:g}">{escape(label)}</text>'
 
 

@@ -43,13 +43,13 @@ def tripartite(mapping: PortMapping, schemes: Iterable[str] | None = None) -> Js
 
     `schemes` restricts the graph to some of the mapping's schemes; `UnknownSchemeError` for others.
     """
-    chosen = sorted(set(mapping.usage if schemes is None else schemes))
-    unknown = [scheme for scheme in chosen if scheme not in mapping.usage]
+    selection = sorted(set(mapping.usage if schemes is None else schemes))
+    unknown = [scheme for scheme in selection if scheme not in mapping.usage]
     if unknown:
         raise UnknownSchemeError(unknown)
     hidden = hidden_kinds(mapping)
     folded: dict[tuple[Uops, str], list[str]] = {}
-    for scheme in chosen:
+    for scheme in selection:
         hidden_text = str(hidden_in(mapping, scheme, hidden) or "")
         folded.setdefault((tuple(mapping.usage[scheme]), hidden_text), []).append(scheme)
     position = _positions(mask for uops, _ in folded for mask, _ in uops)
@@ -123,7 +123,7 @@ def with_facets(model: Json, facts: Mapping[str, Sequence[str]]) -> Json:
         {
             **group,
             "facets": [
-                [known[value] for known, value in zip(places, facts[text], strict=True)]
+                [value_facts[value] for value_facts, value in zip(places, facts[text], strict=True)]
                 for text in group["schemes"]
             ],
         }

@@ -1,4 +1,4 @@
-"""Agner Fog's instruction tables as CSV, one sheet each: throughputs as experiments, and latencies.
+"""Agner Fog's instruction tables as CSV, one sheet each: throughputs as experiments, latencies, and ports.
 
     MOVSX MOVZX,"r,r",1,1,p0156,1,0.25,      instructions, operands, µops, …, latency, reciprocal throughput
 
@@ -11,18 +11,33 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import product
 
 from inference.formats.document import Document
-from inference.formats.measured_rows import MeasuredRow, latencies_of, pairs_of_sources, throughputs_of
+from inference.formats.measured_rows import (
+    PARTS,
+    MeasuredRow,
+    latencies_of,
+    pairs_of_sources,
+    throughputs_of,
+)
 from inference.formats.printed_instructions import scheme_named
+from inference.formats.problems import excerpt
 from inference.formats.source import Signature, Source
-from inference.isa.scheme import Scheme
+from inference.formats.uops_info_digest import mapping_document
+from inference.formats.yaml_documents import facts_of_part
+from inference.isa.scheme import TIMED_BY_VALUES, Scheme
 from inference.isa.targets import X86, target_of
 
 _HEADER = re.compile(r'^"?Instructions?"?(?P<separator>[,;\t])"?Operands"?(?P=separator)', re.MULTILINE)
 SIGNATURE = Signature(patterns=(_HEADER, re.compile("Reciprocal\\s{1,3}through")), within=1 << 16)
+PORTS = "ports"
+_ALL_PARTS = (*PARTS, PORTS)
+_PORTS_TITLE = re.compile(r".{0,3}ops each port|execution pipes?")
+_COUNT_TITLE = re.compile(r".{0,3}ops unfused domain|ops")
+_PORTS = re.compile(r"(\d{0,2})p(\d{1,10})", re.IGNORECASE)
 _RANGE = re.compile(r"(\d{1,4}(?:\.\d{1,3})?)(?: ?[-–] ?(\d{1,4}(?:\.\d{1,3})?))?")
 _OPTIONAL = re.compile(r"\((\w{1,6})\)")
 _WIDTHS = re.compile(r"(r|m)((?:8|16|32|64|128|256|512)(?:/(?:8|16|32|64|128|256|512))*)")
@@ -50,11 +65,53 @@ MAX_NAMES = 40  # instructions of one row
 
 
 def read_agner_throughput(source: Source) -> Document:
-    return throughputs_of(source, _rows(source), _facts(source))
+    return throughputs_of(source, _rows(source), _facts(source), _ALL_PARTS)
 
 
 def read_agner_latency(source: Source) -> Document:
-    return latencies_of(source, _rows(source), _facts(source))
+    return latencies_of(source, _rows(source), _facts(source), _ALL_PARTS)
+
+
+def reads_ports(source: Source) -> bool:
+    """Whether the requested part is the ports of the µops."""
+    return source.part == PORTS
+
+
+def read_agner_ports(source: Source) -> Document:
+    """The ports of each row's µops, where they are as many as the row counts."""
+    facts = {**_facts(source), **facts_of_part(source, _ALL_PARTS)}
+    usages: dict[str, tuple[int, str]] = {}
+    dropped: dict[str, str] = {}
+    ambiguous: set[str] = set()
+    for line, cells, columns in _lines(source):
+        titles = [next(filter(title.fullmatch, columns), "") for title in (_PORTS_TITLE, _COUNT_TITLE)]
+        usage, fault = _usage(*(_cell(cells, columns, title) for title in titles))
+        for scheme in dict.fromkeys(_schemes(*cells[:2])):
+            label = f"{scheme.text}: {cells[0][:80]} {cells[1][:40]} (line {line})"
+            if fault or scheme.category in TIMED_BY_VALUES:
+                dropped[label] = fault or "the table has no port for its divider"
+            elif usages.setdefault(scheme.text, (line, usage))[1] != usage:
+                ambiguous.add(scheme.text)
+    for text in ambiguous:
+        line, _ = usages.pop(text)
+        dropped[f"{text} (line {line})"] = "rows of it differ in their ports"
+    core = facts.get("arch", "") or "a core"
+    document = mapping_document(usages, source.at(column=core), dropped, facts, {})
+    return replace(document, facts={**document.facts, "name": f"{core}, ports"})
+
+
+def _usage(ports: str, count: str) -> tuple[str, str]:
+    """`2*p01+1*p23` of `2p01 p23`, or why there is none.
+
+    Spaces separate µops here and alternatives elsewhere, so the sets must be as many as the row's µops.
+    """
+    sets = [_PORTS.fullmatch(word) for word in ports.replace("+", " ").split()]
+    if not ports or not all(sets):
+        return "", f"its ports are {excerpt(ports) if ports else 'not stated'}"
+    counted = [(int(match[1] or 1), match[2]) for match in sets if match is not None]
+    if str(sum(number for number, _ in counted)) != count:
+        return "", f"its ports are {excerpt(ports)} of {excerpt(count) if count else 'unknown'} µops"
+    return "+".join(f"{number}*p{digits}" for number, digits in counted), ""
 
 
 def _facts(source: Source) -> dict[str, str]:
@@ -64,7 +121,14 @@ def _facts(source: Source) -> dict[str, str]:
 
 
 def _rows(source: Source) -> Iterator[MeasuredRow]:
-    """The rows of the tables; each begins with a line of titles."""
+    for line, cells, columns in _lines(source):
+        numbers = [_cell(cells, columns, title) for title in ("latency", "reciprocal throughput")]
+        if any(numbers):  # others are headings
+            yield from _rows_of(line, cells[0], cells[1], *numbers)
+
+
+def _lines(source: Source) -> Iterator[tuple[int, list[str], Mapping[str, int]]]:
+    """(line, cells, {title: column}) of the rows of the tables; each begins with a line of titles."""
     header = _HEADER.search(source.text)
     separator = header["separator"] if header else ","
     columns: dict[str, int] = {}
@@ -75,9 +139,7 @@ def _rows(source: Source) -> Iterator[MeasuredRow]:
             if [cell.lower().rstrip("s") for cell in cells[:2]] == ["instruction", "operand"]:
                 columns = {title.lower(): place for place, title in enumerate(cells)}
             elif columns and len(cells) > 2 and cells[0]:
-                numbers = [_cell(cells, columns, title) for title in ("latency", "reciprocal throughput")]
-                if any(numbers):  # others are headings
-                    yield from _rows_of(reader.line_num, cells[0], cells[1], *numbers)
+                yield reader.line_num, cells, columns
     except csv.Error as error:
         source.at(row=reader.line_num).add(f"the table cannot be read: {error}", "a CSV file is expected")
 
@@ -156,15 +218,15 @@ def _known() -> frozenset[str]:
 
 def _mnemonics(names: str) -> list[str]:
     """The instructions of a cell: `ADD SUB`, `MULSS/D`, `(V)PADDB/W/D/Q`, `CMOVcc`."""
-    known: dict[str, None] = {}
+    distinct: dict[str, None] = {}
     for word in re.split(r"[\s,]+", names.replace("/ ", "/")):
         optional = _OPTIONAL.search(word)
         spellings = (
             [word] if optional is None else [_OPTIONAL.sub("", word, 1), _OPTIONAL.sub(r"\1", word, 1)]
         )
         for spelling in spellings:
-            known |= dict.fromkeys(_alternatives(spelling))
-    return [name for name in known if name in _known()]
+            distinct |= dict.fromkeys(_alternatives(spelling))
+    return [name for name in distinct if name in _known()]
 
 
 def _alternatives(word: str) -> Iterator[str]:

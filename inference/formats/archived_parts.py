@@ -209,8 +209,8 @@ def first_flaw(error: ValidationError, place: str) -> str:
     first = error.errors(include_url=False)[0]
     where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"])
     where = where.replace(".", ", ", 1) if where.startswith(".") else where
-    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    return as_single_line(f"{place}{where}: {first['msg'].removeprefix('Value error, ')}{more}")
+    suffix = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    return as_single_line(f"{place}{where}: {first['msg'].removeprefix('Value error, ')}{suffix}")
 
 
 def read_document(

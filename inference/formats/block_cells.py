@@ -54,8 +54,8 @@ def code_of(cell: str) -> bytes:
 
 
 def _is_bytes(digits: str) -> bool:
-    left = _DIGIT_SEPARATORS.sub("", digits)
-    return len(left) % 2 == 0 and bool(_BYTES.fullmatch(digits))
+    remainder = _DIGIT_SEPARATORS.sub("", digits)
+    return len(remainder) % 2 == 0 and bool(_BYTES.fullmatch(digits))
 
 
 def block_of_cell(cell: str, isa: str = DEFAULT) -> tuple[bytes, str]:

@@ -25,7 +25,12 @@ class AnswerBelowBound:
 
 @dataclass
 class Bounds:
-    """Lower bounds of a processor. `issue_width`: most instructions per cycle; `ports`: a port mapping."""
+    """Lower bounds of a processor.
+
+    Attributes:
+        issue_width: Most instructions per cycle.
+        ports: A port mapping.
+    """
 
     issue_width: float | None = None
     ports: Predictor | None = None

@@ -18,9 +18,13 @@ from inference.isa.targets import DEFAULT
 
 @dataclass(frozen=True, slots=True)
 class BlockEntry:
-    """A block of a file. `line`: from 1; `cell`: machine code in hexadecimal digits, or assembly.
+    """A block of a file.
 
-    `answers`: {column: number, -1 where the tool failed}. `fault`: why there is no block, "" where there is.
+    Attributes:
+        line: From 1.
+        cell: Machine code in hexadecimal digits, or assembly.
+        answers: {column: number, -1 where the tool failed}.
+        fault: Why there is no block, "" where there is.
     """
 
     line: int
@@ -34,8 +38,9 @@ class BlockEntry:
 class BlockEntries:
     """What a reader makes of a file.
 
-    `states_unit`: whether numbers are cycles of one execution by definition. `notes`: what the reader
-    decided, for the report of the import.
+    Attributes:
+        states_unit: Whether numbers are cycles of one execution by definition.
+        notes: What the reader decided, for the report of the import.
     """
 
     title: str

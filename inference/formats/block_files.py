@@ -84,8 +84,8 @@ def chosen_loops(loops: Iterable[WeightedLoop], criteria: LoopFilter) -> tuple[t
     """(loops with one of the filter's keys and enough samples, how many have too few samples)."""
     keys = set(criteria.keys)
     named = [loop for loop in loops if not keys or loop.key in keys]
-    chosen = tuple(loop for loop in named if (loop.percent or 0.0) >= criteria.least)
-    return chosen, len(named) - len(chosen)
+    selection = tuple(loop for loop in named if (loop.percent or 0.0) >= criteria.least)
+    return selection, len(named) - len(selection)
 
 
 @dataclass(frozen=True)
@@ -214,18 +214,18 @@ def _sampled_loops(
     else:
         pairs = weighted_loops(loops, samples.counts)
     weighted = (_weigh(loop, round(number, 4), shares.get(loop.key, 0.0)) for loop, number in pairs)
-    chosen, below = chosen_loops(weighted, criteria)
+    selection, below = chosen_loops(weighted, criteria)
     return ProgramLoops(
         program.title,
         program.isa,
         search.functions,
         search.code,
-        _bounded(chosen, file_name),
+        _bounded(selection, file_name),
         search.too_long,
         below,
         samples.event,
         round(total, 4),
-        round(sum(entry.percent or 0.0 for entry in chosen) * total / 100, 4),
+        round(sum(entry.percent or 0.0 for entry in selection) * total / 100, 4),
         tuple(samples.lost.most_common()),
         tuple(samples.elsewhere.most_common(5)),
     )
@@ -317,24 +317,24 @@ def find_listed_loops(
     ]
     if has_counts:
         loops = sorted((loop for loop in loops if loop.weight), key=lambda loop: -loop.weight)
-    chosen, below = chosen_loops(loops, criteria)
+    selection, below = chosen_loops(loops, criteria)
     if excerpts:
         lines = lines_of(text)
         first = (
             replace(loop, excerpt=_excerpt(reading.pieces[int(loop.key)], lines))
-            for loop in chosen[:excerpts]
+            for loop in selection[:excerpts]
         )
-        chosen = (*first, *chosen[excerpts:])
+        selection = (*first, *selection[excerpts:])
     return ProgramLoops(
         TITLE,
         reading.pieces[0].block.isa,
         len({piece.name for piece in reading.pieces}),
         sum(len(piece.block.code) for piece in reading.pieces),
-        chosen,
+        selection,
         0,
         below,
         total=round(total, 4) if has_counts else None,
-        inside=round(sum(loop.weight for loop in chosen), 4),
+        inside=round(sum(loop.weight for loop in selection), 4),
         notes=(*_dropped_notes(reading.dropped), *reading.notes),
     )
 

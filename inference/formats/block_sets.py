@@ -240,13 +240,15 @@ def read_chunks(
     first = first_rows(blocks)
     names = () if blocks.columns is None else blocks.columns.names
     titled = blocks.columns is not None and blocks.columns.titled
-    chosen = options.scales or (None,) * len(names)
-    if isinstance(chosen, Scale):
-        chosen = (chosen,) * len(names)
-    if len(chosen) != len(names):
-        raise ExchangeError(f"{file_name} has {len(names)} columns behind the blocks, not {len(chosen)}")
+    column_scales = options.scales or (None,) * len(names)
+    if isinstance(column_scales, Scale):
+        column_scales = (column_scales,) * len(names)
+    if len(column_scales) != len(names):
+        raise ExchangeError(
+            f"{file_name} has {len(names)} columns behind the blocks, not {len(column_scales)}"
+        )
     apparent = scales_of(names, first, titled=titled)
-    scales = tuple(stated or default for stated, (default, _) in zip(chosen, apparent, strict=True))
+    scales = tuple(stated or default for stated, (default, _) in zip(column_scales, apparent, strict=True))
     if scales.count(Scale.WEIGHT) > 1:
         raise ExchangeError("a set has one column with weights at most")
     columns = tuple(

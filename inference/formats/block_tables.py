@@ -21,7 +21,9 @@ PEEK = 8192
 class BlockFormat:
     """A format of files that list blocks.
 
-    `recognises`: from the first bytes of a file. `read`: of (content, file name, problems).
+    Attributes:
+        recognises: From the first bytes of a file.
+        read: Of (content, file name, problems).
     """
 
     title: str

@@ -86,10 +86,13 @@ SCALE_LABELS = {
 
 @dataclass(frozen=True)
 class BlockColumns:
-    """The columns with numbers, in their order. `titled`: whether there is a title row.
+    """The columns with numbers, in their order.
 
-    `places`: index of each column's cell in a row; `origin`: index of the cell with the origin, if any;
-    `cells`: number of cells in a row.
+    Attributes:
+        titled: Whether there is a title row.
+        places: Index of each column's cell in a row.
+        origin: Index of the cell with the origin, if any.
+        cells: Number of cells in a row.
     """
 
     names: tuple[str, ...]
@@ -103,7 +106,9 @@ class BlockColumns:
 class BlockRow:
     """One row: its line (from 1), the block, the text if the file had assembly, and the numbers as written.
 
-    `numbers`: one per column, -1 for a failure, None for an empty cell. `origin`: "" where the file has none.
+    Attributes:
+        numbers: One per column, -1 for a failure, None for an empty cell.
+        origin: "" where the file has none.
     """
 
     line: int

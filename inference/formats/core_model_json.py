@@ -193,8 +193,8 @@ def _port_mapping(part: PortMappingPart) -> PortMapping:
     bits = {port: bit for bit, port in enumerate(part.ports)}
     for scheme, uops in part.usage.items():
         if unknown := {port for uop in uops for port in uop.ports} - bits.keys():
-            known = ", ".join(part.ports)
-            raise InvalidInputError(f"{scheme} runs on {', '.join(sorted(unknown))}: the ports are {known}")
+            ports = ", ".join(part.ports)
+            raise InvalidInputError(f"{scheme} runs on {', '.join(sorted(unknown))}: the ports are {ports}")
     usage = {
         scheme: uops_of((sum(1 << bits[port] for port in set(uop.ports)), uop.count) for uop in uops)
         for scheme, uops in part.usage.items()

@@ -69,8 +69,10 @@ class UsageEntry:
 class VerdictEntry:
     """The verdict of explainable inference on one scheme, as written.
 
-    `uops`: None where it could not characterise the scheme. `cycles`: of one instance alone; `counted`: µops
-    by a performance counter; None where the file lacks them.
+    Attributes:
+        uops: None where it could not characterise the scheme.
+        cycles: Of one instance alone.
+        counted: µops by a performance counter; None where the file lacks them.
     """
 
     row: int
@@ -287,7 +289,9 @@ def with_contradictions(entries: Iterable[ExperimentEntry]) -> tuple[ExperimentE
     by_terms: dict[tuple[tuple[str, int], ...], list[ExperimentEntry]] = {}
     for entry in entries:
         by_terms.setdefault(entry.terms, []).append(entry)
-    return tuple(_with_contradiction(entry, same) for same in by_terms.values() for entry in same)
+    return tuple(
+        _with_contradiction(entry, duplicates) for duplicates in by_terms.values() for entry in duplicates
+    )
 
 
 def with_second_values(
@@ -308,13 +312,13 @@ def with_second_values(
         if differ(pair.most, first.most):
             why = contradiction(pair.most, first.most, f"row {entry.row}")
             doubts.add("with another latency of the same operands", why, row, entry.scheme, pair.most)
-        least, most = min(first.least, pair.least), max(first.most, pair.most)
-        merged[pair.source, pair.destination] = replace(first, least=least, most=most)
+        lowest, highest = min(first.least, pair.least), max(first.most, pair.most)
+        merged[pair.source, pair.destination] = replace(first, least=lowest, most=highest)
     return replace(entry, pairs=tuple(merged.values()))
 
 
-def _with_contradiction(entry: ExperimentEntry, same: Sequence[ExperimentEntry]) -> ExperimentEntry:
-    other = next((other for other in same if differ(other.cycles, entry.cycles)), None)
+def _with_contradiction(entry: ExperimentEntry, duplicates: Sequence[ExperimentEntry]) -> ExperimentEntry:
+    other = next((other for other in duplicates if differ(other.cycles, entry.cycles)), None)
     if other is None:
         return entry
     note = f"{entry.note}; {contradiction(entry.cycles, other.cycles, other.column)}".removeprefix("; ")

@@ -68,8 +68,8 @@ class OddKind:
             f"row {doubt.row}, {doubt.experiment}: {doubt.cycles:.4g}" + ("" if reason else f" ({doubt.why})")
             for doubt in first
         )
-        more = "; …" if self.count > len(first) else ""
-        return f"{count_of(self.count, 'row')} {self.label}{reason}: {'; '.join(rows)}{more}"
+        suffix = "; …" if self.count > len(first) else ""
+        return f"{count_of(self.count, 'row')} {self.label}{reason}: {'; '.join(rows)}{suffix}"
 
 
 @dataclass

@@ -57,7 +57,12 @@ MAX_INSTRUCTIONS = 1000
 
 @dataclass(frozen=True, slots=True)
 class _Snippet:
-    """A benchmark whose instructions have schemes. `value`: cycles per instruction; `total`: of them all."""
+    """A benchmark whose instructions have schemes.
+
+    Attributes:
+        value: Cycles per instruction.
+        total: Of them all.
+    """
 
     line: int
     number: int

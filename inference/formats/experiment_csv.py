@@ -126,8 +126,8 @@ def read_experiment_csv(source: Source) -> Document:
     guess = None
     if columns.unit is None and UNIT not in columns.names:
         guess = _guess(source.text, columns)
-    chosen = columns.unit or source.unit or (FileUnit.CYCLES if guess is None else guess.unit)
-    reader = _RowReader(columns, chosen, problems)
+    unit = columns.unit or source.unit or (FileUnit.CYCLES if guess is None else guess.unit)
+    reader = _RowReader(columns, unit, problems)
     entries = []
     broken = row_problems = 0
     for number, (row, cells) in enumerate(rows):
@@ -148,19 +148,19 @@ def read_experiment_csv(source: Source) -> Document:
         refused=tuple(reader.refused),
         broken=broken,
         row_problems=row_problems,
-        facts=_facts(columns, reader, chosen, guess),
+        facts=_facts(columns, reader, unit, guess),
     )
 
 
 def _facts(
-    columns: ExperimentColumns, reader: _RowReader, chosen: FileUnit, guess: Guess | None
+    columns: ExperimentColumns, reader: _RowReader, unit: FileUnit, guess: Guess | None
 ) -> dict[str, object]:
     """What a preview says of the file: columns, units, tools, and the unit that its numbers look like."""
     facts: dict[str, object] = {
         "columns": list(columns.names),
         "titles": list(columns.titles),
         "units": sorted(used.value for used in reader.units),
-        "unit": chosen.value,
+        "unit": unit.value,
         "tools": [tool for _, tool in columns.tools],
     }
     if columns.unit is not None:

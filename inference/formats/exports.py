@@ -30,9 +30,11 @@ from inference.isa.targets import code_target
 class SchemeEvidence:
     """Evidence for a scheme's µops, as far as an export can state it in a line.
 
-    `measured`: cycles of one instance alone; `counted`: its µops by a performance counter; None where
-    missing. `witnesses`: number of pairs of experiments that show its µops. `doubts`, `conflicts`: sentences;
-    the latter are about other results of the machine.
+    Attributes:
+        measured: Cycles of one instance alone.
+        counted: Its µops by a performance counter; None where missing.
+        witnesses: Number of pairs of experiments that show its µops.
+        doubts, conflicts: Sentences; the latter are about other results of the machine.
     """
 
     measured: float | None = None
@@ -49,8 +51,10 @@ NO_EVIDENCE = SchemeEvidence()
 class ExportedScheme:
     """A scheme of a mapping. `operands` are objects as `Operand.as_json` makes them.
 
-    `slots`: issue slots that it takes. `predicted`: cycles of one instance alone by the mapping. `hidden`:
-    what no experiment can show of its µops.
+    Attributes:
+        slots: Issue slots that it takes.
+        predicted: Cycles of one instance alone by the mapping.
+        hidden: What no experiment can show of its µops.
     """
 
     text: str
@@ -150,9 +154,9 @@ class ExportedCore:
 
     def memory_latency(self, text: str) -> float | None:
         """Cycles from the value that an instruction loads to the value that it stores, None where unknown."""
-        known = known_latencies(self.model.latencies.get(text, {}))
+        latencies = known_latencies(self.model.latencies.get(text, {}))
         return max(
-            (cycles for ends, cycles in known if ends == (LatencyEnd.DATA, LatencyEnd.DATA)), default=None
+            (cycles for ends, cycles in latencies if ends == (LatencyEnd.DATA, LatencyEnd.DATA)), default=None
         )
 
     def largest_latency(self, text: str) -> float | None:
@@ -164,18 +168,22 @@ class ExportedCore:
             return 0.0
         bases = self.model.bases.get(text, {})
         latencies = self.model.latencies.get(text, {})
-        known = known_latencies({ends: cycles for ends, cycles in latencies.items() if not bases.get(ends)})
+        measured = known_latencies(
+            {ends: cycles for ends, cycles in latencies.items() if not bases.get(ends)}
+        )
         counted = (
-            cycles for ends, cycles in known if ends[1] is not LatencyEnd.DATA or ends[0] is LatencyEnd.DATA
+            cycles
+            for ends, cycles in measured
+            if ends[1] is not LatencyEnd.DATA or ends[0] is LatencyEnd.DATA
         )
         return max(counted, default=None)
 
     def latencies_text(self, text: str) -> str:
         """All latencies of a scheme: `1 → 1: 3, 2 → 1: 3`; "" where none are known."""
-        known, bases = self.model.latencies.get(text, {}), self.model.bases.get(text, {})
+        latencies, bases = self.model.latencies.get(text, {}), self.model.bases.get(text, {})
         return ", ".join(
             f"{source} → {target}: {_latency_text(cycles, bases.get((source, target), ''))}"
-            for (source, target), cycles in known.items()
+            for (source, target), cycles in latencies.items()
         )
 
     def line(self, scheme: ExportedScheme) -> str:

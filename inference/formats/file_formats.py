@@ -217,6 +217,14 @@ FORMATS = (
         rvv_bench_tables.read_rvv_bench,
     ),
     Format(
+        "agner-ports",
+        "ports of a table of Agner Fog (CSV)",
+        FileContent.MAPPING,
+        agner_tables.SIGNATURE,
+        agner_tables.read_agner_ports,
+        agner_tables.reads_ports,
+    ),
+    Format(
         "agner-throughputs",
         "throughputs of a table of Agner Fog (CSV)",
         FileContent.EXPERIMENTS,

@@ -20,8 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.evaluator import ThroughputModel, predicted_cycles
-from inference.core.experiment import Measured
-from inference.core.metrics import Unit
+from inference.core.experiment import Measured, Unit
 from inference.core.tables import ExperimentTable, Floats
 from inference.formats.document import FileExperiments
 from inference.formats.doubts import LISTED, TOLERANCE, OddKind, OddMeasurement, contradiction, differ
@@ -137,8 +136,8 @@ def _rank_correlation(numbers: Floats, sizes: Floats) -> float | None:
 
 def unit_in_doubt(facts: Mapping[str, Any]) -> str:
     """Why the numbers are probably in another unit than they were read in; "" for no reason."""
-    likely, chosen = facts.get("likely_unit"), facts.get("unit")
-    if likely is None or likely == chosen:
+    likely, unit = facts.get("likely_unit"), facts.get("unit")
+    if likely is None or likely == unit:
         return ""
     return f"the numbers look like {FileUnit(likely).label}: {facts['why']}"
 
@@ -166,9 +165,9 @@ def _too_wide(measured: FileExperiments, cycles: Floats, lengths: Floats) -> Odd
 
 def _below_ports(measured: FileExperiments, cycles: Floats, ports: ThroughputModel) -> OddKind:
     table = ExperimentTable.from_experiments(result.experiment for result in measured)
-    least = predicted_cycles(ports, table)
-    low = np.flatnonzero(cycles < least * (1 - TOLERANCE))
-    whys = (f"the ports need {bound:.2f} cycles" for bound in least[low].tolist())
+    lower_bounds = predicted_cycles(ports, table)
+    low = np.flatnonzero(cycles < lower_bounds * (1 - TOLERANCE))
+    whys = (f"the ports need {bound:.2f} cycles" for bound in lower_bounds[low].tolist())
     return _kind("quicker than the ports of the mapping allow", measured, low, whys)
 
 

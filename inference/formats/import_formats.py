@@ -17,7 +17,7 @@ from typing import IO, Annotated, BinaryIO, TypeVar, cast
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
-from inference.core.metrics import Unit
+from inference.core.experiment import Unit
 from inference.formats import palmed_json, rejects_json, uops_info_xml
 from inference.formats.document import PART, Document
 from inference.formats.file_formats import FORMATS, Format, format_of

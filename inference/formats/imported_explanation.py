@@ -59,8 +59,10 @@ class ImportedExplanation:
 class _Known:
     """What speaks for and against verdicts.
 
-    `rejections`: one mapping per run, by scheme; `floods`: witnesses from measured experiments, by scheme;
-    `classes`: by blocking instruction.
+    Attributes:
+        rejections: One mapping per run, by scheme.
+        floods: Witnesses from measured experiments, by scheme.
+        classes: By blocking instruction.
     """
 
     rejections: tuple[Mapping[str, Rejection], ...]
@@ -95,8 +97,10 @@ def explanation_of(
     occurrences.update(scheme for result in measured for scheme in result.experiment.schemes)
     classes = blocking_classes(mapping, occurrences)
     by_blocker = {members.blocker: members for members in classes}
-    known = _Known(rejections, measured_floods(measured, by_blocker), by_blocker)
-    values = tuple(_characterisation(mapping, scheme, verdict, known) for scheme, verdict in verdicts.items())
+    context = _Known(rejections, measured_floods(measured, by_blocker), by_blocker)
+    values = tuple(
+        _characterisation(mapping, scheme, verdict, context) for scheme, verdict in verdicts.items()
+    )
     report = _report(mapping, values, classes, bool(rejects), len(measured))
     return ImportedExplanation(values, report)
 
@@ -191,12 +195,15 @@ def _witness(
 
 
 def _characterisation(
-    mapping: PortMapping, scheme: str, verdict: VerdictEntry, known: _Known
+    mapping: PortMapping, scheme: str, verdict: VerdictEntry, context: _Known
 ) -> Characterisation:
     """The verdict on a scheme, as the published program reached it, with the witnesses that are known."""
-    rejects = [run.get(scheme) for run in known.rejections]
+    rejects = [run.get(scheme) for run in context.rejections]
     reasons = [rejection for rejection in rejects if rejection is not None]
-    witnesses = (*_quoted_witnesses(scheme, rejects, known), *_without_subsets(known.floods.get(scheme, ())))
+    witnesses = (
+        *_quoted_witnesses(scheme, rejects, context),
+        *_without_subsets(context.floods.get(scheme, ())),
+    )
     common: dict[str, Any] = {
         "scheme": scheme,
         "stage": "remaining",
@@ -219,14 +226,14 @@ def _characterisation(
     )
 
 
-def _quoted_witnesses(scheme: str, rejects: Sequence[Rejection | None], known: _Known) -> Iterator[Witness]:
+def _quoted_witnesses(scheme: str, rejects: Sequence[Rejection | None], context: _Known) -> Iterator[Witness]:
     """Witnesses that rejections quote.
 
     `base_cycles` is computed from the ports, as the published program did.
     """
     for run, rejection in enumerate(rejects, start=1):
         flood = None if rejection is None else rejection.flood
-        block = None if flood is None else known.classes.get(flood.blocker)
+        block = None if flood is None else context.classes.get(flood.blocker)
         if flood is None or block is None:
             continue
         base = flood.copies / block.width

@@ -122,11 +122,13 @@ def _scheme_named(name: str) -> Scheme:
     widest = max((_width(scheme) for scheme in candidates), default=0)
     if match["mnemonic"] in _NARROW or "w" in form:
         widest = min((_width(scheme) for scheme in candidates), default=0)
-    chosen = [scheme for scheme in candidates if _width(scheme) == widest]
-    if len(chosen) != 1:
-        fault = "several schemes fit" if chosen else "no scheme fits"
-        raise _UnknownFormError(f"{fault}: {', '.join(scheme.text for scheme in chosen[:3])}".rstrip(": "))
-    return chosen[0]
+    widest_schemes = [scheme for scheme in candidates if _width(scheme) == widest]
+    if len(widest_schemes) != 1:
+        fault = "several schemes fit" if widest_schemes else "no scheme fits"
+        raise _UnknownFormError(
+            f"{fault}: {', '.join(scheme.text for scheme in widest_schemes[:3])}".rstrip(": ")
+        )
+    return widest_schemes[0]
 
 
 def _width(scheme: Scheme) -> int:

@@ -3,18 +3,18 @@
     Inst   72 X86   : ADD r32, r32        L:   0.22ns=   1.0c  T:   0.06ns=   0.26c
 
 All generations since 2007 have such rows: with or without `Inst`, with one to three decimals, and, where the
-frequency changed meanwhile, with corrected cycles in parentheses. Rows of several instructions are left out:
-they do not tell which instruction waits for which.
+frequency changed meanwhile, with corrected cycles in parentheses. Rows of two instructions that wait for each
+other bound the latencies of both.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from inference.formats.document import Document
+from inference.formats.document import Document, PairEntry
 from inference.formats.file_numbers import WIDEST
 from inference.formats.measured_rows import MeasuredRow, latencies_of, throughputs_of
 from inference.formats.printed_instructions import (
@@ -23,6 +23,7 @@ from inference.formats.printed_instructions import (
     SeveralInstructionsError,
     UnmatchedInstructionError,
 )
+from inference.formats.printed_sequences import read_sequence, round_trip_pairs
 from inference.formats.source import Signature, Source
 from inference.isa.microarchitecture import TOOL_NAMES
 from inference.isa.scheme import TIMED_BY_VALUES
@@ -101,11 +102,30 @@ def _rows(text: str) -> Iterator[MeasuredRow]:
         label = f"{written[:100]} (row {number_and_tag[0]})"
         try:
             instruction = reader.read(written)
+        except SeveralInstructionsError as error:
+            row = MeasuredRow(line, label, None, None, (), str(error), str(error))
+            yield _of_sequence(row, read_sequence(reader, written), times)
         except UnmatchedInstructionError as error:
-            is_sequence = isinstance(error, SeveralInstructionsError)
-            yield MeasuredRow(line, label, None, None, (), str(error), str(error), is_sequence)
+            yield MeasuredRow(line, label, None, None, (), str(error), str(error))
         else:
             yield _measured(MeasuredRow(line, label, instruction.scheme), instruction, times)
+
+
+def _of_sequence(row: MeasuredRow, instructions: Sequence[PrintedInstruction], times: str) -> MeasuredRow:
+    """A row of several instructions with the latencies that a chain of two of them bounds.
+
+    No throughput is taken: how many such chains a dump runs side by side is not told, so that its number may
+    be that of the chains.
+    """
+    latency = _cycles(times.partition(" T:")[0], times, "L")
+    if not instructions:
+        return row
+    pairs: list[tuple[PairEntry, ...]] = [() for _ in instructions]
+    if len(instructions) == 2 and latency is not None and latency > 0:
+        first, second = instructions
+        pairs = [round_trip_pairs(X86, first, second, latency), round_trip_pairs(X86, second, first, latency)]
+    partners = zip((instruction.scheme for instruction in instructions), pairs, strict=True)
+    return replace(row, scheme=instructions[0].scheme, pairs=pairs[0], partners=tuple(partners)[1:])
 
 
 def _measured(row: MeasuredRow, instruction: PrintedInstruction, times: str) -> MeasuredRow:

@@ -101,12 +101,12 @@ def texts_in(data: Mapping[str, Any], *keys: str) -> dict[str, str]:
 
 
 def as_count(
-    value: object, place: FilePlace, label: str = "is not a possible count", most: int = COUNT_LIMIT
+    value: object, place: FilePlace, label: str = "is not a possible count", limit: int = COUNT_LIMIT
 ) -> int | None:
-    """The value if it is a whole number from 1 to `most`."""
-    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most:
+    """The value if it is a whole number from 1 to `limit`."""
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= limit:
         return value
-    place.add(f"{excerpt(value)} {label}", f"a whole number from 1 to {most} is expected")
+    place.add(f"{excerpt(value)} {label}", f"a whole number from 1 to {limit} is expected")
     return None
 
 
@@ -133,9 +133,9 @@ def _as_names(
     if listed is None:
         return None
     names = tuple(name_of(item, place) or "" for item in listed)
-    least, most = sizes
-    if not least <= len(names) <= most:
-        place.add(f"{len(names)} {noun}s", f"{least} to {most} {noun}s are expected")
+    minimum, maximum = sizes
+    if not minimum <= len(names) <= maximum:
+        place.add(f"{len(names)} {noun}s", f"{minimum} to {maximum} {noun}s are expected")
     elif place.problems.count == before and len(set(names)) < len(names):
         place.add(f"a {noun} is listed twice", f"every {noun} is listed once")
     return names if place.problems.count == before else None

@@ -11,7 +11,12 @@ from inference.formats.quoting import XmlLines
 
 @dataclass(frozen=True)
 class TestCase:
-    """One verdict. `failure`: why it failed; `skipped`: why nothing was judged; both "" for a pass."""
+    """One verdict.
+
+    Attributes:
+        failure: Why it failed.
+        skipped: Why nothing was judged; both "" for a pass.
+    """
 
     __test__ = False  # otherwise pytest collects it
 

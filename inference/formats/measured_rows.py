@@ -43,6 +43,7 @@ class MeasuredRow:
         why_no_cycles: Why it shows no throughput of its scheme.
         why_no_latency: Why it shows no latency of its scheme.
         is_sequence: Whether it is of several instructions.
+        partners: The others of a row of several instructions, with their latencies.
     """
 
     line: int
@@ -53,6 +54,7 @@ class MeasuredRow:
     why_no_cycles: str = ""
     why_no_latency: str = ""
     is_sequence: bool = False
+    partners: tuple[tuple[Scheme, tuple[PairEntry, ...]], ...] = ()
 
 
 def reads_throughputs(source: Source) -> bool:
@@ -60,11 +62,11 @@ def reads_throughputs(source: Source) -> bool:
     return source.part != LATENCIES
 
 
-def pairs_of_sources(sources: Sequence[str], least: float, most: float) -> tuple[PairEntry, ...]:
+def pairs_of_sources(sources: Sequence[str], lowest: float, highest: float) -> tuple[PairEntry, ...]:
     """The latencies from sources in one register to the first operand: of several, the largest is known."""
     if len(sources) == 1:
-        return (PairEntry(sources[0], "1", least, most),)
-    return tuple(PairEntry(source, "1", at_most=most, why=LARGEST_OF_SOURCES) for source in sources)
+        return (PairEntry(sources[0], "1", lowest, highest),)
+    return tuple(PairEntry(source, "1", at_most=highest, why=LARGEST_OF_SOURCES) for source in sources)
 
 
 def throughputs_of(
@@ -100,7 +102,9 @@ def throughputs_of(
     return partial_document(source.problems, facts, dropped, experiments=entries)
 
 
-def latencies_of(source: Source, rows: Iterable[MeasuredRow], facts: Mapping[str, Any]) -> Document:
+def latencies_of(
+    source: Source, rows: Iterable[MeasuredRow], facts: Mapping[str, Any], parts: Sequence[str] = PARTS
+) -> Document:
     """The latencies of a table; a scheme that takes as long as its values make it has their range.
 
     Args: as of `throughputs_of`.
@@ -109,16 +113,21 @@ def latencies_of(source: Source, rows: Iterable[MeasuredRow], facts: Mapping[str
     dropped: dict[str, str] = {}
     latencies: dict[str, LatencyEntry] = {}
     for row in listed:
-        if row.scheme is None or not row.pairs:
+        latencies_of_row = [] if row.scheme is None else [(row.scheme, row.pairs), *row.partners]
+        latencies_of_row = [(scheme, pairs) for scheme, pairs in latencies_of_row if pairs]
+        if not latencies_of_row:
             dropped[row.label] = row.why_no_latency or "it shows no latency from an operand to the first one"
-            continue
-        text = row.scheme.text
-        first = latencies.setdefault(text, LatencyEntry(row.line, row.label, text, row.pairs))
-        if row.scheme.category in TIMED_BY_VALUES:
-            latencies[text] = replace(first, pairs=tuple(_widened(first.pairs, row.pairs)))
-        elif first.pairs != row.pairs:
-            dropped[row.label] = f"{text} has the latency of {first.column}"
-    facts = _facts(source, listed, facts)
+        contradictions: list[str] = []
+        for scheme, pairs in latencies_of_row:
+            text = scheme.text
+            first = latencies.setdefault(text, LatencyEntry(row.line, row.label, text, pairs))
+            if scheme.category in TIMED_BY_VALUES:
+                latencies[text] = replace(first, pairs=tuple(_widened(first.pairs, pairs)))
+            elif first.pairs != pairs:
+                contradictions.append(f"{text} has the latency of {first.column}")
+        if contradictions and len(contradictions) == len(latencies_of_row):
+            dropped[row.label] = contradictions[0]
+    facts = _facts(source, listed, facts, parts)
     return partial_document(source.problems, facts, dropped, latencies=latencies.values())
 
 

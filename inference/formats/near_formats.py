@@ -76,10 +76,10 @@ def near_formats(source: Source) -> list[str]:
     words = {word.lower() for word in _WORD.findall(source.text[:_PEEK])}
     scores = {}
     for title, clues in CLUES.items():
-        known = clues.lower().split()
-        count = len(words.intersection(known))
-        if count > 1 or count * 6 >= len(known):
-            scores[title] = count / len(known) + count / 100
+        clue_words = clues.lower().split()
+        count = len(words.intersection(clue_words))
+        if count > 1 or count * 6 >= len(clue_words):
+            scores[title] = count / len(clue_words) + count / 100
     return sorted(scores, key=lambda title: -scores[title])[:_NEAR]
 
 
@@ -109,8 +109,8 @@ def _keys(names: list[str]) -> str:
 
 
 def _listed(names: list[str]) -> str:
-    more = ", …" if len(names) > _LISTED else ""
-    return ", ".join(excerpt(name.strip())[1:-1] for name in names[:_LISTED]) + more
+    suffix = ", …" if len(names) > _LISTED else ""
+    return ", ".join(excerpt(name.strip())[1:-1] for name in names[:_LISTED]) + suffix
 
 
 def _table(lines: list[str]) -> str:

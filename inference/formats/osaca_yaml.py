@@ -54,10 +54,14 @@ _SHIFT_BY_1 = "0x1"
 
 @dataclass(frozen=True)
 class OsacaForm:
-    """A scheme as OSACA sees it. `suffixed`: the mnemonic with its width suffix.
+    """A scheme as OSACA sees it.
 
-    `regular`: the last operand is only written and the others are only read. `latency` in cycles. `alone`:
-    cycles of one instance where its ports are unknown.
+    `latency` in cycles.
+
+    Attributes:
+        suffixed: The mnemonic with its width suffix.
+        regular: The last operand is only written and the others are only read.
+        alone: Cycles of one instance where its ports are unknown.
     """
 
     scheme: ExportedScheme
@@ -211,16 +215,16 @@ class _Model:
 
     def text(self) -> str:
         forms: list[OsacaForm] = []
-        left_out = []
+        exclusions = []
         for scheme in (*self._mapping.schemes, *self._by_time.values()):
             latency = 0.0 if self._latencies is None else self._latencies.latency_of(scheme)
             alone = scheme.predicted if scheme.text in self._by_time else None
             scheme_forms = forms_of(scheme, latency, isa=self._mapping.isa, alone=alone)
             forms += scheme_forms
             if not scheme_forms:
-                left_out.append(scheme)
+                exclusions.append(scheme)
         entries = [*self._entries(forms)]
-        return "".join([*self._head(), *entries, *self._left_out(left_out)])
+        return "".join([*self._head(), *entries, *self._left_out(exclusions)])
 
     def _head(self) -> Iterator[str]:
         mapping, code = self._mapping, self._code
@@ -290,20 +294,20 @@ class _Model:
         yield from self._entry(mnemonic, operands, forms)
 
     def _entry(self, name: str, operands: tuple[str, ...], forms: Sequence[OsacaForm]) -> Iterator[str]:
-        chosen = min(forms, key=lambda form: form.preference)
+        best_form = min(forms, key=lambda form: form.preference)
         for form in forms:
-            differs = "" if form.costs == chosen.costs else "OSACA cannot tell it apart, not represented: "
+            differs = "" if form.costs == best_form.costs else "OSACA cannot tell it apart, not represented: "
             yield comment("#", differs + self._line(form.scheme))
-        measured = chosen.scheme.evidence.measured
+        measured = best_form.scheme.evidence.measured
         yield f"- name: {json_text(name)}\n  operands:{'' if operands else ' []'}\n"
         yield from (f"  - {{{operand.removeprefix('fixed ')}}}\n" for operand in operands)
-        cycles = chosen.scheme.predicted if measured is None else measured
-        yield f"  latency: {_cycles(chosen.latency)}\n  throughput: {max(cycles, MIN_THROUGHPUT):.4f}\n"
-        yield f"  uops: {chosen.scheme.count if chosen.alone is None else '~'}\n"
-        pressure = self._pressure(chosen.scheme.uops, slots=chosen.scheme.slots)
-        if chosen.alone is not None:
-            port = self._alone.setdefault(chosen.scheme.text, f"{ALONE}{len(self._alone) + 1}")
-            pressure.append([round(chosen.alone, 4), [port]])
+        cycles = best_form.scheme.predicted if measured is None else measured
+        yield f"  latency: {_cycles(best_form.latency)}\n  throughput: {max(cycles, MIN_THROUGHPUT):.4f}\n"
+        yield f"  uops: {best_form.scheme.count if best_form.alone is None else '~'}\n"
+        pressure = self._pressure(best_form.scheme.uops, slots=best_form.scheme.slots)
+        if best_form.alone is not None:
+            port = self._alone.setdefault(best_form.scheme.text, f"{ALONE}{len(self._alone) + 1}")
+            pressure.append([round(best_form.alone, 4), [port]])
         yield f"  port_pressure: {json_text(pressure)}\n"
 
     def _line(self, scheme: ExportedScheme) -> str:

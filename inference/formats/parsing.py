@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from inference.core.experiment import Experiment, Measured
+from inference.core.experiment import Experiment, Measured, Unit
 from inference.core.mapping import PortMapping
-from inference.core.metrics import Unit
 from inference.core.resources import MAX_LOADS, Loads, ResourceMapping
 from inference.formats.document import (
     Document,
@@ -164,19 +163,19 @@ def resolve(
     merged: dict[str, tuple[str, ...]] = {}
     for name, text in text_by_name.items():
         merged[text] = (*merged.get(text, ()), name)
-    left_out = dict(document.dropped)
-    known = _KnownNames(text_by_name, document.partial, problems, left_out)
-    mapping = _mapping(document, known)
-    verdicts = _verdicts(document, text_by_name, left_out)
-    loads = _loads(document, known)
-    latencies = _first_by_scheme(document.latencies, "latencies", id, known)
-    experiments = _known_experiments(document, text_by_name, problems, left_out, unknown_count)
+    exclusions = dict(document.dropped)
+    known_names = _KnownNames(text_by_name, document.partial, problems, exclusions)
+    mapping = _mapping(document, known_names)
+    verdicts = _verdicts(document, text_by_name, exclusions)
+    loads = _loads(document, known_names)
+    latencies = _first_by_scheme(document.latencies, "latencies", id, known_names)
+    experiments = _known_experiments(document, text_by_name, problems, exclusions, unknown_count)
     row_problems = document.row_problems
     if document.experiments and not document.partial:
         row_problems += unknown_count
     broken = document.broken + len(document.experiments) - len(experiments)
     blocking = problems.count - row_problems if leave_out and experiments else problems.count
-    _add_nearest_schemes(left_out, names)
+    _add_nearest_schemes(exclusions, names)
     features = document.features
     loads_of = ((text, entry.row, pair) for text, entry in latencies.items() for pair in entry.pairs)
     return Parsed(
@@ -187,7 +186,7 @@ def resolve(
         verdicts={} if problems else verdicts,
         resources=ResourceMapping(document.resources, loads) if loads and not problems else None,
         latencies={} if problems else latencies,
-        left_out=left_out,
+        left_out=exclusions,
         merged={text: written for text, written in merged.items() if len(written) > 1}
         if not document.partial
         else {},
@@ -216,12 +215,12 @@ def _texts(reading: ParsedFile, names: Names, substitutes: Mapping[str, str]) ->
 HINTS = 200  # instructions without a scheme that get the nearest one; of more, the file is about others
 
 
-def _add_nearest_schemes(left_out: dict[str, str], names: Names) -> None:
+def _add_nearest_schemes(exclusions: dict[str, str], names: Names) -> None:
     """Add the nearest scheme to the reasons of instructions without one."""
-    unknown = [name for name, why in left_out.items() if why == NO_SCHEME]
+    unknown = [name for name, why in exclusions.items() if why == NO_SCHEME]
     for name in unknown[:HINTS]:
         if nearest := names.nearest(name):
-            left_out[name] = f"{NO_SCHEME}; the nearest is {nearest[0]}"
+            exclusions[name] = f"{NO_SCHEME}; the nearest is {nearest[0]}"
 
 
 Entry = TypeVar("Entry", UsageEntry, LoadEntry, LatencyEntry)
@@ -241,37 +240,37 @@ def _known_experiments(
     document: Document,
     texts: Mapping[str, str],
     problems: Problems,
-    left_out: dict[str, str],
+    exclusions: dict[str, str],
     unknown_count: int,
 ) -> Sequence[ExperimentEntry]:
     """Experiments whose schemes are known; of several names of one in a partial document, the first's."""
     if not document.partial:
         if unknown_count:
-            known = texts.keys()
-            return [entry for entry in document.experiments if known >= {name for name, _ in entry.terms}]
+            schemes = texts.keys()
+            return [entry for entry in document.experiments if schemes >= {name for name, _ in entry.terms}]
         return document.experiments
     first: dict[Experiment, ExperimentEntry] = {}
     usable: list[ExperimentEntry] = []
     for entry in document.experiments:
         unknown = [name for name, _ in entry.terms if name not in texts]
-        left_out.update(dict.fromkeys(unknown, NO_SCHEME))
+        exclusions.update(dict.fromkeys(unknown, NO_SCHEME))
         if unknown:
             continue
         meant = experiment_of_entry(entry, texts)
-        same = first.setdefault(meant, entry)
-        if same.terms == entry.terms:
+        earlier = first.setdefault(meant, entry)
+        if earlier.terms == entry.terms:
             usable.append(entry)
         else:
-            written, first_written = ("; ".join(name for name, _ in item.terms) for item in (entry, same))
-            time = f"{first_written}{difference(entry.cycles, same.cycles)}"
-            left_out[written] = f"{meant} has the time of {time}"
+            written, first_written = ("; ".join(name for name, _ in item.terms) for item in (entry, earlier))
+            time = f"{first_written}{difference(entry.cycles, earlier.cycles)}"
+            exclusions[written] = f"{meant} has the time of {time}"
     if document.experiments and not first:
-        _note_unknown(len(left_out), problems)
+        _note_unknown(len(exclusions), problems)
     return usable
 
 
 def _first_by_scheme(
-    entries: Sequence[Entry], noun: str, value_of: Callable[[Entry], object], known: _KnownNames
+    entries: Sequence[Entry], noun: str, value_of: Callable[[Entry], object], names: _KnownNames
 ) -> dict[str, Entry]:
     """{scheme: entry}. Two names of one scheme must agree on its value, which messages call `what`.
 
@@ -279,25 +278,25 @@ def _first_by_scheme(
     """
     first: dict[str, Entry] = {}
     for entry in entries:
-        text = known.texts.get(entry.scheme)
+        text = names.texts.get(entry.scheme)
         if text is None:
-            if known.partial:
-                known.left_out.setdefault(_label(entry), NO_SCHEME)
+            if names.partial:
+                names.left_out.setdefault(_label(entry), NO_SCHEME)
             continue
-        same = first.setdefault(text, entry)
-        if value_of(same) == value_of(entry):
+        earlier = first.setdefault(text, entry)
+        if value_of(earlier) == value_of(entry):
             continue
-        if known.partial:
-            known.left_out[_label(entry)] = f"{text} has the {noun} of {_label(same)}"
+        if names.partial:
+            names.left_out[_label(entry)] = f"{text} has the {noun} of {_label(earlier)}"
         else:
-            known.problems.add(
-                f"{excerpt(same.scheme)} and {excerpt(entry.scheme)} are one scheme with different {noun}",
+            names.problems.add(
+                f"{excerpt(earlier.scheme)} and {excerpt(entry.scheme)} are one scheme with different {noun}",
                 f"keep one of them for {text!r}, or import the file as a new instruction set",
                 row=entry.row,
                 column=entry.column,
             )
-    if entries and not first and known.partial:
-        _note_unknown(len(known.left_out), known.problems)
+    if entries and not first and names.partial:
+        _note_unknown(len(names.left_out), names.problems)
     return first
 
 
@@ -306,8 +305,8 @@ def _label(entry: UsageEntry | LoadEntry | LatencyEntry) -> str:
     return entry.called or entry.scheme if isinstance(entry, LoadEntry) else entry.scheme
 
 
-def _mapping(document: Document, known: _KnownNames) -> PortMapping | None:
-    first = _first_by_scheme(document.usages, "µops", lambda usage: (usage.uops, usage.slots), known)
+def _mapping(document: Document, names: _KnownNames) -> PortMapping | None:
+    first = _first_by_scheme(document.usages, "µops", lambda usage: (usage.uops, usage.slots), names)
     if not first:
         return None
     return PortMapping(
@@ -319,34 +318,34 @@ def _mapping(document: Document, known: _KnownNames) -> PortMapping | None:
     )
 
 
-def _loads(document: Document, known: _KnownNames) -> dict[str, Loads]:
+def _loads(document: Document, names: _KnownNames) -> dict[str, Loads]:
     """{scheme: loads}; notes a problem beyond `MAX_LOADS`.
 
     A name whose loads equal those of its scheme is not reported as left out, even if it is not the first.
     """
-    first = _first_by_scheme(document.loads, "loads", lambda entry: entry.loads, known)
+    first = _first_by_scheme(document.loads, "loads", lambda entry: entry.loads, names)
     # A class is written once and may have thousands of schemes: a small file can expand to very many loads.
     if (total := sum(len(entry.loads) for entry in first.values())) > MAX_LOADS:
         fault, right = f"{total:,} loads of {len(first):,} schemes", f"at most {MAX_LOADS:,} are read"
-        known.problems.add(fault, right, column="loads")
+        names.problems.add(fault, right, column="loads")
     for entry in document.loads:
-        text = known.texts.get(entry.scheme)
+        text = names.texts.get(entry.scheme)
         if text is not None and first[text].loads == entry.loads:
-            known.left_out.pop(_label(entry), None)
+            names.left_out.pop(_label(entry), None)
     return {text: entry.loads for text, entry in first.items()}
 
 
 def _verdicts(
-    document: Document, texts: Mapping[str, str], left_out: dict[str, str]
+    document: Document, texts: Mapping[str, str], exclusions: dict[str, str]
 ) -> dict[str, VerdictEntry]:
     """{scheme: verdict}; of several names of one scheme, the first characterised one, as in the mapping."""
     verdicts: dict[str, VerdictEntry] = {}
     for verdict in sorted(document.verdicts, key=lambda entry: entry.uops is None):
         text = texts.get(verdict.scheme)
         if text is None:
-            left_out[verdict.scheme] = NO_SCHEME
+            exclusions[verdict.scheme] = NO_SCHEME
         elif verdicts.setdefault(text, verdict).uops != verdict.uops:
-            left_out[verdict.scheme] = f"{text} has the verdict on {verdicts[text].scheme}"
+            exclusions[verdict.scheme] = f"{text} has the verdict on {verdicts[text].scheme}"
     return dict(sorted(verdicts.items(), key=lambda item: item[1].row))
 
 

@@ -182,7 +182,11 @@ class InstructionReader:
 
     def __init__(self, isa: str) -> None:
         self._isa = isa
-        self._latest: dict[str, tuple[str, ...]] = {}
+        self._rows: dict[str, list[PrintedInstruction]] = {}
+
+    def rows_of(self, name: str) -> Iterable[PrintedInstruction]:
+        """The instructions that were read with this mnemonic, as `{evex} vmovd`, the latest first."""
+        return reversed(self._rows.get(name, []))
 
     def read(self, text: str) -> PrintedInstruction:
         """The scheme of a printed instruction.
@@ -216,12 +220,13 @@ class InstructionReader:
         name = " ".join((*head, mnemonic))
         instruction = self._instruction(name, tuple(tokens[:count]), values)
         if instruction is None and values:
-            instruction = self._instruction(name, self._latest.get(name, ()), values)
+            latest = next(iter(self.rows_of(name)), None)
+            instruction = self._instruction(name, () if latest is None else latest.operands, values)
         if instruction is None:
             raise UnmatchedInstructionError(NO_SCHEME)
         if values and not _may_have_values(instruction.scheme):
             raise UnmatchedInstructionError(f"{values!r} is no operand")
-        self._latest[name] = instruction.operands
+        self._rows.setdefault(name, []).append(instruction)
         return replace(instruction, values="addresses of 32 bits") if short else instruction
 
     def _instruction(self, name: str, printed: tuple[str, ...], values: str) -> PrintedInstruction | None:

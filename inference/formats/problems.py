@@ -15,10 +15,14 @@ EXCERPT = 60  # characters of a bad value that a message repeats
 
 @dataclass(frozen=True, slots=True)
 class FileProblem:
-    """A problem of a file. `message`: what is wrong; `right`: what is expected instead.
+    """A problem of a file.
 
-    `row`: line of a text file, or number of an entry in a JSON list, from 1; None for the file as a whole.
-    `column`: name of a column, or path into a JSON document.
+    Attributes:
+        message: What is wrong.
+        right: What is expected instead.
+        row: Line of a text file, or number of an entry in a JSON list, from 1; None for the file as a
+            whole.
+        column: Name of a column, or path into a JSON document.
     """
 
     message: str

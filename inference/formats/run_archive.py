@@ -61,7 +61,12 @@ class ArchivedSet(_ArchivedRow):
 
 
 class ArchivedMeasurement(_Document):
-    """A measurement. `terms`: {scheme: count}; `cycles`: per execution."""
+    """A measurement.
+
+    Attributes:
+        terms: {scheme: count}.
+        cycles: Per execution.
+    """
 
     terms: dict[str, int]
     cycles: float | None = None
@@ -138,7 +143,12 @@ class ArchivedVerdict(_Document):
 
 
 class ArchivedFrontPoint(_Document):
-    """A point of a front. `mapping`: in our own JSON; `own`: it is the run's mapping itself."""
+    """A point of a front.
+
+    Attributes:
+        mapping: In our own JSON.
+        own: It is the run's mapping itself.
+    """
 
     place: int = Field(ge=0, le=32_767)
     error: float = Field(ge=0)
@@ -235,7 +245,7 @@ class RunManifest(_Document):
     def _check_references(self) -> Self:
         mappings = [*self.mappings, *self.resource_mappings]
         evaluations = [evaluations for mapping in mappings for evaluations in mapping.all_evaluations()]
-        for label, numbers, known in (
+        for label, numbers, places in (
             ("machine", [row.machine for row in (*self.sets, *mappings)], set(self.machines)),
             (
                 "experiment set",
@@ -243,7 +253,7 @@ class RunManifest(_Document):
                 {row.id for row in self.sets},
             ),
         ):
-            if unknown := set(numbers) - known - {None}:
+            if unknown := set(numbers) - places - {None}:
                 raise ValueError(f"{label} {unknown.pop()} is named, but not in the zip of the run")
         return self
 

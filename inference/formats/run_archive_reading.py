@@ -127,7 +127,7 @@ def archive_summary(content: bytes) -> ArchiveSummary:
     tree = _tree(content)
     manifest = _manifest(tree)
     limits = {set_file(row.id): ROW_LIMIT for row in manifest.sets} | {EVENTS: EVENT_LIMIT}
-    lines = {name: sum(1 for _ in tree.lines(name, most, LINE_LIMIT)) for name, most in limits.items()}
+    lines = {name: sum(1 for _ in tree.lines(name, limit, LINE_LIMIT)) for name, limit in limits.items()}
     return ArchiveSummary(manifest, lines.pop(EVENTS), lines)
 
 

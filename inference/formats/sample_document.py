@@ -43,8 +43,8 @@ def _read_answer(value: object) -> Answer:
         return Answer(failure=_FAILURES[value])
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e300:
         return Answer(cycles=float(value))
-    known = ", ".join(_FAILURES)
-    raise ValueError(f"an answer is a number from 0 on or one of {known}, not {str(value)[:60]!r}")
+    failures = ", ".join(_FAILURES)
+    raise ValueError(f"an answer is a number from 0 on or one of {failures}, not {str(value)[:60]!r}")
 
 
 class _SampleDocument(ArchivedPart):

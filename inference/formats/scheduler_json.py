@@ -103,12 +103,16 @@ class CodeScoresPart(DocumentPart):
 class SchedulerRecord(DocumentPart):
     """Result of the inference of a core's scheduler, with its evidence.
 
-    `reason`: why there is none, "" where there is one. `error`, `error_without`: mean relative errors with
-    and without it, on the experiments for judging. `source`: what measured the experiments. `tried`: number
-    of simulated policies; `finished`: whether the search ended before its time limit. `blocks`: code with
-    dependences, for choosing and judging; `code`: scores of the best policy on those for judging. `unjudged`:
-    why there is no such code, "" where there is, and in older records. `slots`: {scheme: dispatch slots} of
-    those that take several; null where they were not counted.
+    Attributes:
+        reason: Why there is none, "" where there is one.
+        error, error_without: Mean relative errors with and without it, on the experiments for judging.
+        source: What measured the experiments.
+        tried: Number of simulated policies.
+        finished: Whether the search ended before its time limit.
+        blocks: Code with dependences, for choosing and judging.
+        code: Scores of the best policy on those for judging.
+        unjudged: Why there is no such code, "" where there is, and in older records.
+        slots: {scheme: dispatch slots} of those that take several; null where they were not counted.
     """
 
     scheduler: SchedulerPart | None = None

@@ -48,8 +48,10 @@ _TEXT_OR_WORD = re.compile(rf"{_TEXT.pattern}|(?<![\w.])(?:True|False|None)(?![\
 class Source:
     """A decoded file: its text and, for JSON, its data.
 
-    `part`: which part of a file with several parts to read, "" for the first. `unit`: of numbers for which
-    the file names none; None concludes it from the numbers. `problems`: where readers note problems.
+    Attributes:
+        part: Which part of a file with several parts to read, "" for the first.
+        unit: Of numbers for which the file names none; None concludes it from the numbers.
+        problems: Where readers note problems.
     """
 
     file_name: str
@@ -147,8 +149,8 @@ def _describe_archive(content: bytes) -> str:
     if "xl/workbook.xml" in names:
         return "the sheets of a workbook: save each as CSV"
     listed = ", ".join(excerpt(name) for name in names[:_NAMES_LISTED])
-    more = ", …" if len(names) > _NAMES_LISTED else ""
-    return f"{len(names):,} files: {listed}{more}" if names else "no file"
+    suffix = ", …" if len(names) > _NAMES_LISTED else ""
+    return f"{len(names):,} files: {listed}{suffix}" if names else "no file"
 
 
 def _decode(content: bytes, problems: Problems) -> str | None:

@@ -74,9 +74,9 @@ def read_uarch_bench(content: bytes, problems: Problems) -> BlockEntries:
         else:
             unknown_names.append(name)
     if not entries:
-        known = ", ".join(list(_BLOCKS)[:4])
+        blocks = ", ".join(list(_BLOCKS)[:4])
         problems.add(
-            f"none of its {len(unknown_names):,} benchmarks is a block", f"known are {known} and others"
+            f"none of its {len(unknown_names):,} benchmarks is a block", f"known are {blocks} and others"
         )
     listed = ", ".join(unknown_names[:3])
     notes = [f"benchmarks that are no block: {len(unknown_names):,} ({listed}, …)"] if unknown_names else []

@@ -51,15 +51,15 @@ def mapping_name(microarchitecture: str) -> str:
     return f"uops.info, {NAMES.get(microarchitecture, microarchitecture)}"
 
 
-def choose_microarchitecture(source: Source, requested: str, known: list[str]) -> str | None:
+def choose_microarchitecture(source: Source, requested: str, available: list[str]) -> str | None:
     """The microarchitecture to read; None after noting that none, or an unknown one, was requested."""
-    chosen = known[0] if len(known) == 1 and not requested else requested
-    if chosen in known:
-        return chosen
-    several = f"the file has port usages of {len(known)} microarchitectures"
+    choice = available[0] if len(available) == 1 and not requested else requested
+    if choice in available:
+        return choice
+    several = f"the file has port usages of {len(available)} microarchitectures"
     source.at().add(
-        f"there is no microarchitecture {excerpt(chosen)}" if chosen else several,
-        f"choose one (--microarchitecture in the shell): {', '.join(known)}",
+        f"there is no microarchitecture {excerpt(choice)}" if choice else several,
+        f"choose one (--microarchitecture in the shell): {', '.join(available)}",
     )
     return None
 
@@ -195,12 +195,12 @@ def _begin(source: Source, requested: str) -> tuple[str, list[_Entry], dict[str,
     if not isinstance(lines, list) or len(lines) > ENTRY_LIMIT or not all(map(_is_line, lines)):
         source.at().add("this digest is damaged", "upload instructions.xml of uops.info again")
         return None
-    chosen = choose_microarchitecture(source, requested, _microarchitectures(source))
-    if chosen is None:
+    microarchitecture = choose_microarchitecture(source, requested, _microarchitectures(source))
+    if microarchitecture is None:
         return None
-    entries = list(_entries(lines, chosen))
+    entries = list(_entries(lines, microarchitecture))
     features = {line[1]: Features(printable_text(line[3]), printable_text(line[4])) for line in lines}
-    return chosen, entries, {entry.name: features[entry.name] for entry in entries}
+    return microarchitecture, entries, {entry.name: features[entry.name] for entry in entries}
 
 
 def _is_line(line: object) -> bool:
@@ -233,8 +233,8 @@ def _microarchitectures(source: Source) -> list[str]:
 
 
 def _choices(source: Source) -> dict[str, Any]:
-    known = _microarchitectures(source)
-    return {"microarchitectures": [*known, *(name + MEASURED for name in known)]}
+    microarchitectures = _microarchitectures(source)
+    return {"microarchitectures": [*microarchitectures, *(name + MEASURED for name in microarchitectures)]}
 
 
 def _usages(entry: _Entry) -> set[str]:
@@ -250,9 +250,9 @@ def _is_rate(value: object) -> bool:
 
 def _experiment(entry: _Entry, core: str, cycles: float) -> ExperimentEntry:
     paths = [row["l"] for row in entry.measured if isinstance(row.get("l"), list) and len(row["l"]) == 2]
-    least = min((path[0] for path in paths), default=None)
-    most = max((path[1] for path in paths), default=None)
-    note = "" if least is None else f"latency {least:g}" + (f" to {most:g}" if most != least else "")
+    lowest = min((path[0] for path in paths), default=None)
+    highest = max((path[1] for path in paths), default=None)
+    note = "" if lowest is None else f"latency {lowest:g}" + (f" to {highest:g}" if highest != lowest else "")
     uops = next((row["u"] for row in entry.measured if isinstance(row.get("u"), int)), None)
     predicted = {
         f"IACA {row['iaca']}".strip()[:40]: float(row["t"])
@@ -286,9 +286,9 @@ def read_uops_info(source: Source) -> Document:
     if len(source.data) > ENTRY_LIMIT:
         source.at().add(f"{len(source.data)} schemes", f"at most {ENTRY_LIMIT} are read")
         return Document()
-    known = _cores_in(source.data)
-    facts: dict[str, Any] = {"microarchitectures": known}
-    core = choose_microarchitecture(source, source.part, known)
+    cores = _cores_in(source.data)
+    facts: dict[str, Any] = {"microarchitectures": cores}
+    core = choose_microarchitecture(source, source.part, cores)
     if core is None:
         return Document(facts=facts)
     usages: dict[str, tuple[int, str]] = {}

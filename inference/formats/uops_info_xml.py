@@ -283,8 +283,8 @@ def _note_latency(measurement: dict[str, Any], attributes: dict[str, str]) -> No
         if "cycles" in key and not key.endswith("bound") and (number := _number(value)) is not None
     ]
     if numbers:
-        least, most = measurement.get("l", (numbers[0], numbers[0]))
-        measurement["l"] = [min(least, *numbers), max(most, *numbers)]
+        lowest, highest = measurement.get("l", (numbers[0], numbers[0]))
+        measurement["l"] = [min(lowest, *numbers), max(highest, *numbers)]
 
 
 def _number(text: str) -> float | None:

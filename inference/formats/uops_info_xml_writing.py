@@ -115,8 +115,8 @@ def usage_text(scheme: ExportedScheme, codes: tuple[str, ...]) -> str:
     for mask, count in scheme.uops:
         if count > COUNT_LIMIT:
             raise ExchangeError(f"{scheme.text!r} has {count} µops of a kind, {COUNT_LIMIT} can be written")
-        chosen = [codes[bit] for bit in ports_in(mask)]
-        kinds.append(f"{count}*{chosen[0][:-1]}{''.join(sorted(code[-1] for code in chosen))}")
+        letters = [codes[bit] for bit in ports_in(mask)]
+        kinds.append(f"{count}*{letters[0][:-1]}{''.join(sorted(code[-1] for code in letters))}")
     return "+".join(kinds)
 
 
@@ -126,11 +126,13 @@ def port_codes(ports: tuple[str, ...], usages: Iterable[Uops]) -> tuple[str, ...
     Ports that are called so, or just by the digit, keep it where no µop can use ports of both files; all are
     numbered otherwise. Raises `ExchangeError` for more ports than there are codes.
     """
-    own = [name if name[:-1] in _FILES else f"p{name}" for name in ports]
-    named = all(code[-1] in _DIGITS and code[:-1] in _FILES for code in own) and len(set(own)) == len(own)
+    port_names = [name if name[:-1] in _FILES else f"p{name}" for name in ports]
+    named = all(code[-1] in _DIGITS and code[:-1] in _FILES for code in port_names) and len(
+        set(port_names)
+    ) == len(port_names)
     masks = {mask for uops in usages for mask, _ in uops}
-    if named and all(len({own[bit][:-1] for bit in ports_in(mask)}) == 1 for mask in masks):
-        return tuple(own)
+    if named and all(len({port_names[bit][:-1] for bit in ports_in(mask)}) == 1 for mask in masks):
+        return tuple(port_names)
     if len(ports) > len(_DIGITS):
         raise ExchangeError(
             f"{len(ports)} ports cannot be written in uops.info's notation, which has {len(_DIGITS)}: export "
@@ -241,10 +243,10 @@ def _operand(place: str) -> str:
 def _cycles(pair: Json, suffix: str) -> dict[str, str]:
     """The attributes of a pair; {} where its latency is unknown, or there is no dependence."""
     if pair["least"] is not None:
-        least, most = _number(pair["least"]), _number(pair["most"])
-        if least == most:
-            return {f"cycles{suffix}": least}
-        return {f"min_cycles{suffix}": least, f"max_cycles{suffix}": most}
+        lowest, highest = _number(pair["least"]), _number(pair["most"])
+        if lowest == highest:
+            return {f"cycles{suffix}": lowest}
+        return {f"min_cycles{suffix}": lowest, f"max_cycles{suffix}": highest}
     if pair["at_most"] is None:
         return {}
     return {f"cycles{suffix}": _number(pair["at_most"]), f"cycles{suffix}_is_upper_bound": "1"}

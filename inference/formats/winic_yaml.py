@@ -67,17 +67,19 @@ def read_winic_throughput(source: Source) -> Document:
     experiments: dict[str, list[ExperimentEntry]] = {}
     facts = facts_of_part(source, _PARTS)
     for entry in _entries(source, dropped, facts):
-        least, most = (_number(entry.fields, name, entry.place) for name in ("throughput", "throughputMax"))
+        lowest, highest = (
+            _number(entry.fields, name, entry.place) for name in ("throughput", "throughputMax")
+        )
         low, high = CYCLES_RANGE
-        if least is None or not low <= least <= high:
+        if lowest is None or not low <= lowest <= high:
             dropped[entry.opcode] = "it has no throughput"
-        elif (same := experiments.get(entry.text)) and same[0].column != entry.opcode:
-            measured = f"{entry.text} was measured as {same[0].column}"
-            dropped[entry.opcode] = measured + difference(least, same[0].cycles)
+        elif (earlier := experiments.get(entry.text)) and earlier[0].column != entry.opcode:
+            measured = f"{entry.text} was measured as {earlier[0].column}"
+            dropped[entry.opcode] = measured + difference(lowest, earlier[0].cycles)
         else:
-            note = f"{least:g} to {most:g} cycles" if most is not None and most > least else ""
+            note = f"{lowest:g} to {highest:g} cycles" if highest is not None and highest > lowest else ""
             terms = ((entry.text, 1),)
-            row = ExperimentEntry(entry.place.row or 0, entry.opcode, terms, least, note=note)
+            row = ExperimentEntry(entry.place.row or 0, entry.opcode, terms, lowest, note=note)
             experiments.setdefault(entry.text, []).append(row)
     rows = with_contradictions(chain.from_iterable(experiments.values()))
     return partial_document(source.problems, facts, dropped, experiments=rows)
@@ -93,12 +95,12 @@ def read_winic_latency(source: Source) -> Document:
         pairs, row = tuple(_pairs(entry)), entry.place.row or 0
         if not pairs:
             dropped[entry.opcode] = "it has no latency between operands that its scheme has"
-        elif (same := latencies.get(entry.text)) is None:
+        elif (earlier := latencies.get(entry.text)) is None:
             latencies[entry.text] = LatencyEntry(row, entry.opcode, entry.text, pairs)
-        elif same.column == entry.opcode:
-            latencies[entry.text] = with_second_values(same, pairs, row, doubts)
+        elif earlier.column == entry.opcode:
+            latencies[entry.text] = with_second_values(earlier, pairs, row, doubts)
         else:
-            dropped[entry.opcode] = f"{entry.text} was measured as {same.column}"
+            dropped[entry.opcode] = f"{entry.text} was measured as {earlier.column}"
     return partial_document(
         source.problems, facts, dropped, latencies=latencies.values(), doubts=doubts.kinds()
     )
@@ -120,12 +122,12 @@ def _entries(source: Source, dropped: dict[str, str], facts: dict[str, Any]) -> 
     named = named_schemes([fields["llvmName"] for _, fields in read], source.problems)
     if named is None:
         return
-    known = sum(named.schemes.knows(fields["llvmName"]) for _, fields in read)
-    if known > len(read) * _FOREIGN:
+    n_known = sum(named.schemes.knows(fields["llvmName"]) for _, fields in read)
+    if n_known > len(read) * _FOREIGN:
         facts |= {"isa": named.isa, "llvm": named.schemes.tool_version}
     for place, fields in sorted(read, key=lambda item: len(item[1]["llvmName"])):
         opcode = fields["llvmName"]
-        scheme = named.schemes.find([opcode]) if known > len(read) * _FOREIGN else None
+        scheme = named.schemes.find([opcode]) if n_known > len(read) * _FOREIGN else None
         if scheme is None or not named.schemes.knows(opcode):
             yield _Entry(place, opcode, None, fields)
         elif isinstance(scheme, LlvmScheme):
@@ -172,12 +174,12 @@ def _pairs(entry: _Entry) -> Iterator[PairEntry]:
         return
     for latency in listed:
         inside = replace(place, row=latency.line)
-        least, most = (_number(latency, name, inside) for name in ("latencyMin", "latencyMax"))
+        lowest, highest = (_number(latency, name, inside) for name in ("latencyMin", "latencyMax"))
         ends = [_operand(entry.scheme, latency, name, inside) for name in ("sourceOperand", "targetOperand")]
-        if least is None or most is None or None in ends:
+        if lowest is None or highest is None or None in ends:
             continue
-        if 0 <= least <= most <= CYCLES_RANGE[1]:  # a few that were measured are less than none
-            yield PairEntry(str(ends[0]), str(ends[1]), least, most)
+        if 0 <= lowest <= highest <= CYCLES_RANGE[1]:  # a few that were measured are less than none
+            yield PairEntry(str(ends[0]), str(ends[1]), lowest, highest)
 
 
 def _operand_text(operand: object) -> str:

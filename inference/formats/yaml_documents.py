@@ -57,7 +57,12 @@ class YamlDocument:
 
 
 class FaultyFieldError(Exception):
-    """An invalid field. `right`: what is expected; `line`: of the field, None for that of its document."""
+    """An invalid field.
+
+    Args:
+        right: What is expected.
+        line: Of the field, None for that of its document.
+    """
 
     def __init__(self, message: str, right: str, field: str, line: int | None = None) -> None:
         super().__init__(message)
@@ -180,10 +185,10 @@ def named_schemes(opcodes: Collection[str], problems: Problems) -> NamedSchemes 
     try:
         for isa in (target.name for target in targets()):
             named = NamedSchemes(isa, llvm_schemes(isa))
-            known = sum(map(named.schemes.knows, names))
-            if known * 2 > len(names):
+            n_known = sum(map(named.schemes.knows, names))
+            if n_known * 2 > len(names):
                 return named
-            candidates.append((known, named))
+            candidates.append((n_known, named))
     except AssemblerError as error:
         problems.add(
             f"LLVM's names of instructions are needed: {error}",

@@ -33,8 +33,9 @@ _WORD = 8  # bytes
 class BlockAddress(NamedTuple):
     """An address: exactly `offset` bytes from addresses with equal `parts`.
 
-    `step`: bytes by which it moves per iteration, None where unknown. `page`: see
-    `inference.isa.dependences.MemoryPlace`.
+    Attributes:
+        step: Bytes by which it moves per iteration, None where unknown.
+        page: See `inference.isa.dependences.MemoryPlace`.
     """
 
     parts: Parts

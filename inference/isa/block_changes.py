@@ -203,8 +203,9 @@ class AddressRelation(StrEnum):
 class MemoryVariants:
     """The machine code of each variant.
 
-    `twice`: the block accesses memory once, so the variants contain it twice. `untouched`: the number of
-    memory operands that keep their address, as it is not free to choose.
+    Attributes:
+        twice: The block accesses memory once, so the variants contain it twice.
+        untouched: The number of memory operands that keep their address, as it is not free to choose.
     """
 
     code: dict[AddressRelation, bytes]

@@ -129,9 +129,9 @@ def general_registers(isa: str = DEFAULT) -> Sequence[str]:
     return block_reader(isa).GENERAL
 
 
-def read_blocks(text: str, most: int, isa: str = DEFAULT) -> list[Block]:
-    """The blocks of a text, at most `most`; see `read`. Raises `BlockError` for a dropped line, too."""
-    reading = read(text, most, isa)
+def read_blocks(text: str, max_blocks: int, isa: str = DEFAULT) -> list[Block]:
+    """The blocks of a text, at most `max_blocks`; see `read`. Raises `BlockError` for a dropped line, too."""
+    reading = read(text, max_blocks, isa)
     refuse_dropped(reading.dropped)
     return [piece.block for piece in reading.pieces]
 
@@ -142,7 +142,7 @@ def block_of_text(text: str, isa: str = DEFAULT) -> Block:
     return block
 
 
-def read(text: str, most: int, isa: str = DEFAULT, usual: str = DEFAULT) -> BlocksOfText:
+def read(text: str, max_blocks: int, isa: str = DEFAULT, usual: str = DEFAULT) -> BlocksOfText:
     """Read the blocks of a text.
 
     Args:
@@ -150,7 +150,7 @@ def read(text: str, most: int, isa: str = DEFAULT, usual: str = DEFAULT) -> Bloc
             unless jumps lead from one to another. Code with jumps is cut into its loops and straight pieces.
             Of a CSV file each line is a block: its first column contains the digits; a header and further
             columns are ignored.
-        most: The largest number of blocks.
+        max_blocks: The largest number of blocks.
         isa: The name of the instruction set; `DETECTED`: that of assembly or a listing is recognised.
         usual: The instruction set of digits and of texts that show none, where it is to be detected.
 
@@ -159,7 +159,7 @@ def read(text: str, most: int, isa: str = DEFAULT, usual: str = DEFAULT) -> Bloc
     """
     isa = isa or isa_of_text(text, usual)
     try:
-        return blocks_of_text(text, most, block_reader(isa), foreign_line_test(isa))
+        return blocks_of_text(text, max_blocks, block_reader(isa), foreign_line_test(isa))
     except BlockError:
         refuse_foreign_text(text, isa)
         refuse_other_sets(text, isa)

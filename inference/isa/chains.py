@@ -48,9 +48,11 @@ QUICK, SLOW = "quick", "slow"
 class ValueClass:
     """Values with which an instruction takes equally long: `QUICK` or `SLOW`, or those of one immediate.
 
-    `description`: the values, in words. `immediate`: the only number that an instruction of the class has;
-    its class is named "" where chains have that number anyway. `count`: the only number of bits that its
-    shifts move by.
+    Attributes:
+        description: The values, in words.
+        immediate: The only number that an instruction of the class has; its class is named "" where chains
+            have that number anyway.
+        count: The only number of bits that its shifts move by.
     """
 
     name: str
@@ -64,8 +66,11 @@ class DependencyChain:
     """Machine code of one iteration of a chain, to be repeated, and the links that an iteration passes.
 
     Other instructions in the code break unwanted dependencies. Without links it is no chain: `instances` of
-    independent instructions show the limit of throughput, in a `loop`. `listing`: the code as text where its
-    bytes cannot be decoded here. `copies`: the number of copies to measure, 0 for the usual number.
+    independent instructions show the limit of throughput, in a `loop`.
+
+    Attributes:
+        listing: The code as text where its bytes cannot be decoded here.
+        copies: The number of copies to measure, 0 for the usual number.
     """
 
     code: bytes
@@ -117,9 +122,11 @@ value."""
 class IdiomChains:
     """Chains that show whether a choice of operands makes a scheme an idiom, or falsely dependent.
 
-    `pair`: from `SAME_REGISTER` or `OLD_VALUE` to a destination. `regular_link`: a link between different
-    registers, None for an old value. `independent`: instances that wait for nothing, with the same choice.
-    `partial`: the destination is a part of a register.
+    Attributes:
+        pair: From `SAME_REGISTER` or `OLD_VALUE` to a destination.
+        regular_link: A link between different registers, None for an old value.
+        independent: Instances that wait for nothing, with the same choice.
+        partial: The destination is a part of a register.
     """
 
     pair: PairChains

@@ -181,12 +181,12 @@ def _form(name: str, content: Any) -> OperandForm:
         raise InstructionSetError(f"operand {name!r:.80}: kind must be one of {kinds}, not {kind!r}")
     form = OperandForm(
         kind=cast(OperandKind, kind),
-        width=fields.integer("width", most=MAX_WIDTH),
+        width=fields.integer("width", maximum=MAX_WIDTH),
         registers=tuple(fields.texts("registers")),
         bank=fields.text("bank"),
         assembly=fields.text("assembly"),
-        span=fields.integer("span", default=1, most=16),
-        registers_below=fields.integer("registers_below", default=1000, most=1000),
+        span=fields.integer("span", default=1, maximum=16),
+        registers_below=fields.integer("registers_below", default=1000, maximum=1000),
     )
     fields.end()
     return form
@@ -248,10 +248,10 @@ class _Fields:
             )
         return text
 
-    def integer(self, name: str, *, default: int = 0, most: int = 2**31) -> int:
+    def integer(self, name: str, *, default: int = 0, maximum: int = 2**31) -> int:
         value = self._remaining.pop(name, default)
-        if type(value) is not int or not 0 <= value <= most:
-            raise self._error(name, f"a whole number from 0 to {most:,}", value)
+        if type(value) is not int or not 0 <= value <= maximum:
+            raise self._error(name, f"a whole number from 0 to {maximum:,}", value)
         return value
 
     def boolean(self, name: str) -> bool:

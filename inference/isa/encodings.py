@@ -24,17 +24,17 @@ class Codec(NamedTuple):
 CodecMaker = Callable[..., Codec]
 
 
-def unsigned(bits: int, scale: int = 1, least: int = 0, most: int | None = None) -> Codec:
-    last = least + scale * ((1 << bits) - 1)
-    limit = last if most is None else most
+def unsigned(bits: int, scale: int = 1, minimum: int = 0, maximum: int | None = None) -> Codec:
+    last = minimum + scale * ((1 << bits) - 1)
+    limit = last if maximum is None else maximum
 
     def encode(value: Any) -> int | None:
-        if not isinstance(value, int) or not least <= value <= limit or (value - least) % scale:
+        if not isinstance(value, int) or not minimum <= value <= limit or (value - minimum) % scale:
             return None
-        return (value - least) // scale
+        return (value - minimum) // scale
 
     def decode(field: int) -> int | None:
-        value = least + field * scale
+        value = minimum + field * scale
         return value if value <= limit else None
 
     return Codec(bits, encode, decode)

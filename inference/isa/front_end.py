@@ -125,8 +125,9 @@ def order_codes(name: str, producers: Sequence[bytes], consumers: Sequence[bytes
 class FetchedInstruction(NamedTuple):
     """An instruction as a front end sees it.
 
-    `number_bytes`: bytes of its displacement or immediate. `registers`: the number of each operand's
-    register, None for other operands.
+    Attributes:
+        number_bytes: Bytes of its displacement or immediate.
+        registers: The number of each operand's register, None for other operands.
     """
 
     mnemonic: str

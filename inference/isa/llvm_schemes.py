@@ -163,16 +163,18 @@ class LlvmSchemes:
 
         Where there is none, the reason.
 
-        `words`: an opcode, and the operands where known. Operands distinguish conditions and the like, which
-        are immediates of one opcode. `setting`: the `config` of a benchmark, which says the mode of vectors.
+        Args:
+            words: An opcode, and the operands where known. Operands distinguish conditions and the like,
+                which are immediates of one opcode.
+            setting: The `config` of a benchmark, which says the mode of vectors.
         """
         meaning = self._names.llvm_meaning(words[0], setting)
         opcode_candidates = self._schemes_of_opcode(meaning.opcode)
         candidates = [candidate for candidate in opcode_candidates if _is_meant(candidate, meaning)]
         if not candidates:
             return _reason(opcode_candidates, meaning)
-        if same := [candidate for candidate in candidates if candidate.words == tuple(words)]:
-            return min(same, key=_plainness)
+        if exact_matches := [candidate for candidate in candidates if candidate.words == tuple(words)]:
+            return min(exact_matches, key=_plainness)
         if len({candidate.scheme.mnemonic for candidate in candidates}) == 1:
             return min(candidates, key=_plainness)
         if named := [candidate for candidate in candidates if candidate.has_name(meaning.opcode)]:

@@ -68,8 +68,8 @@ class Options:
     @property
     def unrolling(self) -> dict[str, Any]:
         """The keyword arguments of `unroll`; `values` belong to the frame."""
-        chosen = {name: getattr(self, name) for name in ("instructions", "breaking", "least_bytes")}
-        return chosen if self.written_lines is None else {**chosen, "written_lines": self.written_lines}
+        fields = {name: getattr(self, name) for name in ("instructions", "breaking", "least_bytes")}
+        return fields if self.written_lines is None else {**fields, "written_lines": self.written_lines}
 
 
 DEFAULTS = Options()
@@ -189,19 +189,19 @@ def interleave(terms: Sequence[tuple[str, int]]) -> list[str]:
     return [text for _, text in sorted(places)]
 
 
-def evenly_mixed(fewest: int, most: int, operands: int) -> int:
+def evenly_mixed(minimum: int, maximum: int, operands: int) -> int:
     """The best number of registers for the operands of a loop's copies to take turns in.
 
     If it had a factor in common with the number of operands, each operand would get registers of its own:
     quick instructions would wait for nothing, and slow ones only for each other.
 
     Args:
-        fewest: Smallest number of registers.
-        most: Largest number; up to `MAX_UNUSED_REGISTERS` of these may stay unused.
+        minimum: Smallest number of registers.
+        maximum: Largest number; up to `MAX_UNUSED_REGISTERS` of these may stay unused.
         operands: Number of operands per copy.
 
     >>> evenly_mixed(2, 8, 2)
     7
     """
-    sizes = range(most, max(fewest, most - MAX_UNUSED_REGISTERS) - 1, -1)
+    sizes = range(maximum, max(minimum, maximum - MAX_UNUSED_REGISTERS) - 1, -1)
     return min(sizes, key=lambda size: gcd(size, operands))

@@ -258,8 +258,8 @@ def _read_pmevo(plain: str) -> SchemeNameParts | None:
     mnemonic, _, operand_text = plain.replace(" ", "").lstrip("_").partition("_")
     if is_aarch64:
         parts = _PMEVO_COMMA.split(operand_text) if operand_text else []
-        known = dict(zip(parts, aarch64_names.operands(mnemonic, parts), strict=True))
-        reading = _reading(aarch64_names.SAME_MNEMONIC.get(mnemonic, mnemonic), parts, known.get)
+        kinds = dict(zip(parts, aarch64_names.operands(mnemonic, parts), strict=True))
+        reading = _reading(aarch64_names.SAME_MNEMONIC.get(mnemonic, mnemonic), parts, kinds.get)
         return None if reading is None else replace(reading, mark=aarch64_names.MARK)
     return _reading(mnemonic, operand_text.split(",_") if operand_text else [], _pmevo_operand)
 

@@ -94,9 +94,11 @@ class RegisterSlot:
 class MemorySlot:
     """A memory operand.
 
-    `fixed` is its address where there is no choice, as for string instructions. `indices`: the index register
-    in sampled blocks as in `Address`, 0 without. `reach`: cache lines that its displacement reaches, 0 where
-    it has none.
+    `fixed` is its address where there is no choice, as for string instructions.
+
+    Attributes:
+        indices: The index register in sampled blocks as in `Address`, 0 without.
+        reach: Cache lines that its displacement reaches, 0 where it has none.
     """
 
     fixed: Address | None

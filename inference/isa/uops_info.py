@@ -118,7 +118,7 @@ def _registers(text: str) -> str | None:
         return None
     if len(names) == 1:
         return _STACK_REGISTER.sub(r"st\1", next(iter(names)))
-    general = next((name for least, name in _GENERAL.items() if least <= names), None)
+    general = next((name for minimum, name in _GENERAL.items() if minimum <= names), None)
     if general or (class_name := register_class(names)) is None:
         kinds = {match[1] if (match := _NUMBERED.fullmatch(name)) else "" for name in names}
         return general or (kinds.pop().upper() or None if len(kinds) == 1 else None)

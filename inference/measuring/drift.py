@@ -65,8 +65,9 @@ class DriftComparison:
 class DriftCheck:
     """One round of checks.
 
-    `unanswered`: number of checks without a number to compare. `amended`: (replaced number, new result) of
-    contradicted results.
+    Attributes:
+        unanswered: Number of checks without a number to compare.
+        amended: (replaced number, new result) of contradicted results.
     """
 
     compared: tuple[DriftComparison, ...]
@@ -122,9 +123,9 @@ class DriftWatch:
 
         def with_checks() -> Iterator[Experiment]:
             for experiment in experiments:
-                for again in self._due():
+                for pending in self._due():
                     checks.append(True)
-                    yield again
+                    yield pending
                 checks.append(False)
                 yield experiment
 
@@ -168,12 +169,12 @@ class DriftWatch:
         number = min(MAX_CHECKS, math.floor(MAX_CHECK_SHARE * self._n_since_check))
         if self._round is not None or self._measuring < CHECK_INTERVAL or number < 1:
             return []
-        chosen = {result.experiment: result for result in self._random.sample(self._settled, number)}
-        self._round = _Round(len(chosen))
-        self._under_check |= chosen
+        sample = {result.experiment: result for result in self._random.sample(self._settled, number)}
+        self._round = _Round(len(sample))
+        self._under_check |= sample
         self._measuring = 0.0
         self._n_since_check = 0
-        return list(chosen)
+        return list(sample)
 
     def _second_checks(self) -> list[Experiment]:
         """Contradicted results that have not been measured a second time."""
@@ -226,8 +227,8 @@ class DriftWatch:
         else:
             agree = self._agree(experiment, first, second)
             verdict = DriftVerdict.REPLACED if agree else DriftVerdict.UNSETTLED
-            again = f"{first:.4g} and {second:.4g}"
-            note = f"drift check: {before.cycles:.4g} cycles before, measured again as {again}"
+            readings = f"{first:.4g} and {second:.4g}"
+            note = f"drift check: {before.cycles:.4g} cycles before, measured again as {readings}"
             state = MeasurementState.SETTLED if agree else MeasurementState.UNSETTLED
             round_.amended.append((before.cycles, replace(result, state=state, note=note)))
             self._settled = [row for row in self._settled if row.experiment != experiment]

@@ -41,8 +41,11 @@ class Severity(StrEnum):
 class Advice:
     """One cause of noise on a computer.
 
-    `finding`: its current state; `why`: its effect on measurements; `command`: what changes it on that
-    computer, and `undo` what reverts that; both are empty where no command helps.
+    Attributes:
+        finding: Its current state.
+        why: Its effect on measurements.
+        command: What changes it on that computer, and `undo` what reverts that; both are empty where no
+            command helps.
     """
 
     topic: str

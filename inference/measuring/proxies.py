@@ -52,11 +52,11 @@ class StoreBackedMeasurer:
         """
         source = iter(experiments)
         while window := list(itertools.islice(source, LOOKUP_SIZE)):
-            known = _uncontended(self._store.known(window))
-            if not known.keys() >= set(window):
+            cached = _uncontended(self._store.known(window))
+            if not cached.keys() >= set(window):
                 yield from self._with_gaps(itertools.chain(window, source))
                 return
-            yield from (known[experiment] for experiment in window)
+            yield from (cached[experiment] for experiment in window)
 
     def _with_gaps(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
         waiting: deque[Experiment] = deque()
@@ -117,10 +117,10 @@ class RepeatingCache(StoreBackedMeasurer):
         return self._repetitions[number]
 
 
-def _uncontended(known: Mapping[Experiment, Measured]) -> dict[Experiment, Measured]:
+def _uncontended(cached: Mapping[Experiment, Measured]) -> dict[Experiment, Measured]:
     return {
         experiment: result
-        for experiment, result in known.items()
+        for experiment, result in cached.items()
         if result.state is not MeasurementState.CONTENDED
     }
 

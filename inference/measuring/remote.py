@@ -112,8 +112,8 @@ class RemoteMeasurer:
             "settings": settings.as_json(),
             "frame": self._frame.as_json(),
         }
-        if chosen := self._surroundings.options.as_json():  # the usual ones are not named: as ever
-            self._identity["bodies"] = chosen
+        if options := self._surroundings.options.as_json():  # the usual ones are not named: as ever
+            self._identity["bodies"] = options
         self._assemble = assemble or self._bodies.unroll
         self._assemble_in_order = assemble_in_order or self._bodies.unroll_in_order
         self._contention_timeout = contention_timeout
@@ -168,11 +168,11 @@ class RemoteMeasurer:
                 self._collect(work)
 
     def _find_obstacle(self, scheme: str) -> str:
-        known = None if self._flags is None else self._catalogue.scheme_of(scheme)
-        if known is not None and self._flags is not None:
-            if reason := self._catalogue.missing_feature(known, self._flags):
+        scheme_row = None if self._flags is None else self._catalogue.scheme_of(scheme)
+        if scheme_row is not None and self._flags is not None:
+            if reason := self._catalogue.missing_feature(scheme_row, self._flags):
                 return reason
-            if reason := self._surroundings.obstacle(known):
+            if reason := self._surroundings.obstacle(scheme_row):
                 return reason
         try:
             self._assemble([(scheme, 1)])
@@ -227,15 +227,15 @@ class RemoteMeasurer:
         by_id = {result.id: result for result in results}
         prepared = self._posted.pop(number, ())
         answers = [_answer(experiment, by_id.get(item.id)) for experiment, item in prepared]
-        again = self._contended(answers)
+        repeats = self._contended(answers)
         assert self._unclaimed is not None, "post no items before earlier results are known"
         for answer, (_, item) in zip(answers, prepared, strict=True):
             if work.waits_for(answer.experiment):
-                if answer.experiment in again:
+                if answer.experiment in repeats:
                     work.ask_again(answer.experiment)
                 else:
                     work.answer(answer.experiment, answer)
-            elif answer.experiment not in again and item.id in by_id:
+            elif answer.experiment not in repeats and item.id in by_id:
                 self._unclaimed[item.id] = by_id[item.id]
 
     def _contended(self, answers: Sequence[Measured]) -> set[Experiment]:
@@ -249,16 +249,16 @@ class RemoteMeasurer:
         for answer in answers:
             if answer.state is not MeasurementState.CONTENDED:
                 self._disturbed.pop(answer.experiment, None)
-        again = set()
+        repeats = set()
         for experiment in disturbed:
             since = self._disturbed.setdefault(experiment, now)
             if self._disturbed_since is not None:
                 since = min(since, self._disturbed_since)
             if now - since < self._contention_timeout:
-                again.add(experiment)
+                repeats.add(experiment)
             else:
                 del self._disturbed[experiment]
-        return again
+        return repeats
 
 
 _Prepared = tuple[Experiment, BatchItem]

@@ -2,7 +2,9 @@
 
 Loop bodies are executed in the very function that an agent puts around them, basic blocks behind a start that
 sets their registers. Both run without an operating system, in memory that surrounds the start values of
-registers, so that these are addresses. Cycles are counted between two iterations far enough from the start.
+registers, so that these are addresses. All is executed twice, and the second pass counts: then caches have
+what the code reads and writes, as where an agent repeats it over a few pages. Cycles are counted between two
+iterations far enough from the start.
 """
 
 from __future__ import annotations
@@ -35,9 +37,9 @@ _MEMORY_BYTES = 64 << 20
 _PATTERN_BYTES = 1 << 16  # around START, filled with the frame's pattern
 _FUNCTION = 1 << 10  # bytes from the beginning to the function
 _STACK = _BASE + 0x80_0000
-_COUNTED, _COUNTED_BYTES, _FEWEST = 160, 16384, 4
-"""Iterations that are counted: so many, or fewer of longer code, behind a quarter as many by which caches and
-branch predictors learn the loop."""
+_COUNTED, _COUNTED_BYTES, _FEWEST = 160, 4096, 4
+"""Iterations that are counted: so many, or fewer of longer code, so that loops that walk through memory stay
+within the first-level cache; they follow a quarter as many that are not."""
 _MAX_CYCLES = 4_000_000
 _EXECUTABLE, _MACHINE = 2, 243  # of an ELF file; RISC-V
 _ENABLE_FLOATING = (0x000062B7, 0x3002A073)  # lui x5, 6; csrs mstatus, x5
@@ -95,22 +97,20 @@ class RvsimCore:
         """
         if frame.unrolled:
             longer, shorter = item.code, item.code[: item.half_bytes]
-            more = item.copies - item.half_copies
-            return (self._block(frame, longer) - self._block(frame, shorter)) / more
+            extra_copies = item.copies - item.half_copies
+            return (self._block(frame, longer) - self._block(frame, shorter)) / extra_copies
         if frame.pages:
             return self._block(frame, item.code + item.end) / item.copies
         return self._loop_body(frame, item.code) / item.copies
 
     def _loop_body(self, frame: Frame, body: bytes) -> float:
         """Cycles per iteration of the function that agents put around a loop body."""
-        function = frames.function(frame, body)
 
-        def program(iterations: int) -> tuple[bytes, int]:
-            begin = [*_ENABLE_FLOATING, *words.set_register(10, iterations), *words.set_register(11, START)]
-            begin += [*words.set_register(_FORWARD, _BASE + _FUNCTION), _CALL]
-            return code([*begin, _HERE]).ljust(_FUNCTION, b"\0") + function, 4 * len(begin)
+        def one_pass(iterations: int) -> bytes:
+            begin = [*words.set_register(10, iterations), *words.set_register(11, START)]
+            return code([*begin, *words.set_register(_FORWARD, _BASE + _FUNCTION), _CALL])
 
-        return self._per_iteration(program, frame, len(body))
+        return self._per_iteration(one_pass, frame, len(body), frames.function(frame, body))
 
     def _block(self, frame: Frame, body: bytes) -> float:
         """Cycles per iteration of a block; where its copies are no loop, of its start and the copies."""
@@ -119,33 +119,45 @@ class RvsimCore:
         looped = start + body if frame.unrolled else body
         closing = code(words.count_down(counter, len(looped)))
 
-        def program(iterations: int) -> tuple[bytes, int]:
-            begin = code([*_ENABLE_FLOATING, *words.set_register(counter, iterations)])
-            loop = begin + (b"" if frame.unrolled else start) + looped + closing
-            return loop + code([_HERE]), len(loop)
+        def one_pass(iterations: int) -> bytes:
+            begin = code(words.set_register(counter, iterations))
+            return begin + (b"" if frame.unrolled else start) + looped + closing
 
-        return self._per_iteration(program, frame, len(looped))
+        return self._per_iteration(one_pass, frame, len(looped))
 
-    def _per_iteration(self, program: Callable[[int], tuple[bytes, int]], frame: Frame, size: int) -> float:
+    def _per_iteration(
+        self, one_pass: Callable[[int], bytes], frame: Frame, size: int, function: bytes = b""
+    ) -> float:
         """The difference of two numbers of iterations.
 
         Args:
-            program: {iterations: the code, and where in it a jump to itself ends it}.
+            one_pass: {iterations: code that executes so many}.
             frame: Its surroundings.
             size: Bytes of an iteration.
+            function: What the code calls.
         """
         counted = max(_FEWEST, min(_COUNTED, _COUNTED_BYTES // size))
         warm = max(_FEWEST, counted // 4)
-        ends = [self._end(*program(iterations), frame) for iterations in (warm, warm + counted)]
-        return (ends[1] - ends[0]) / counted
+        shorter, longer = (
+            self._second_pass(one_pass(iterations), function, frame) for iterations in (warm, warm + counted)
+        )
+        return (longer - shorter) / counted
 
-    def _end(self, program: bytes, end: int, frame: Frame) -> int:
-        """The cycle in which a program reaches its end."""
-        simulator = self._simulator(program, frame)
-        reason, _ = simulator.run_to(pc=_BASE + end, cycles=_MAX_CYCLES)
-        if reason != "pc":
-            raise BlockError("the simulated core traps, or never reaches the end of the code")
-        return int(simulator.cycle)
+    def _second_pass(self, one_pass: bytes, function: bytes, frame: Frame) -> int:
+        """Cycles of the second of two passes."""
+        begin = code(_ENABLE_FLOATING)
+        program = begin + 2 * one_pass + code([_HERE])
+        simulator = self._simulator(
+            program.ljust(_FUNCTION, b"\0") + function if function else program, frame
+        )
+        cycles = []
+        for passes in (1, 2):
+            end = _BASE + len(begin) + passes * len(one_pass)
+            reason, _ = simulator.run_to(pc=end, cycles=_MAX_CYCLES)
+            if reason != "pc":
+                raise BlockError("the simulated core traps, or never reaches the end of the code")
+            cycles.append(int(simulator.cycle))
+        return cycles[1] - cycles[0]
 
     def _simulator(self, program: bytes, frame: Frame) -> Any:
         import rvsim  # noqa: PLC0415  an extra of its own

@@ -184,15 +184,15 @@ class SimulatedProcessor:
             self._counted.clear()
         new = [e for e in batch if e not in self._exact and all(s in self._mapping.usage for s in e.schemes)]
         rests = {e: without_microcode(e, self.quirks) for e in new}
-        known = sorted({residue for residue in rests.values() if residue is not None})
+        residues = sorted({residue for residue in rests.values() if residue is not None})
         exact: dict[Experiment | None, float] = {None: 0.0}
-        if known and self._core is not None:
-            exact |= {experiment: self._scheduled(self._core, experiment) for experiment in known}
-        elif known:
-            schemes = sorted({scheme for e in known for scheme in e.schemes})
+        if residues and self._core is not None:
+            exact |= {experiment: self._scheduled(self._core, experiment) for experiment in residues}
+        elif residues:
+            schemes = sorted({scheme for e in residues for scheme in e.schemes})
             mapping = self._mapping.restricted(schemes)
-            evaluator = Evaluator(ExperimentTable.from_experiments(known, schemes), len(mapping.ports))
-            exact |= dict(zip(known, evaluator.mapping_cycles(mapping).tolist(), strict=True))
+            evaluator = Evaluator(ExperimentTable.from_experiments(residues, schemes), len(mapping.ports))
+            exact |= dict(zip(residues, evaluator.mapping_cycles(mapping).tolist(), strict=True))
         self._exact |= {experiment: exact[residue] for experiment, residue in rests.items()}
 
     @staticmethod
@@ -239,14 +239,16 @@ class SimulatedProcessor:
         """The counters: they count executed µops, not those that only block a port."""
         if self._counters == NOTHING:
             return {}
-        known = self._counted.get(experiment)
-        if known is None:
-            known = {"uops": float(sum(count * self._uops[scheme] for scheme, count in experiment.terms))}
+        counters = self._counted.get(experiment)
+        if counters is None:
+            counters = {"uops": float(sum(count * self._uops[scheme] for scheme, count in experiment.terms))}
             if self._counters == PORTS:
                 loads = schedule(self._truth, experiment).loads
-                known |= {f"port {port}": load for port, load in zip(self._truth.ports, loads, strict=True)}
-            self._counted[experiment] = known
-        return dict(known)
+                counters |= {
+                    f"port {port}": load for port, load in zip(self._truth.ports, loads, strict=True)
+                }
+            self._counted[experiment] = counters
+        return dict(counters)
 
 
 class UnorderedMeasurer:
@@ -286,9 +288,9 @@ def sample_quirks(mapping: PortMapping, share: float, seed: int) -> dict[str, Qu
     The same seed gives the same quirks.
     """
     schemes = sorted(scheme for scheme, uops in mapping.usage.items() if uops)
-    chosen = random.Random(seed).sample(schemes, round(share * len(schemes)))  # noqa: S311  no secret
+    sample = random.Random(seed).sample(schemes, round(share * len(schemes)))  # noqa: S311  no secret
     kinds = list(Quirk)
-    return {scheme: kinds[k % len(kinds)] for k, scheme in enumerate(chosen)}
+    return {scheme: kinds[k % len(kinds)] for k, scheme in enumerate(sample)}
 
 
 def with_busy_ports(mapping: PortMapping, quirks: Mapping[str, Quirk]) -> PortMapping:
@@ -296,10 +298,10 @@ def with_busy_ports(mapping: PortMapping, quirks: Mapping[str, Quirk]) -> PortMa
     usage = dict(mapping.usage)
     for scheme, quirk in quirks.items():
         if quirk is Quirk.THIRD_PORT:
-            own = 0
+            ports = 0
             for mask, _ in usage[scheme]:
-                own |= mask
-            other = next((1 << k for k in range(len(mapping.ports)) if not own >> k & 1), 1)
+                ports |= mask
+            other = next((1 << k for k in range(len(mapping.ports)) if not ports >> k & 1), 1)
             usage[scheme] = uops_of([*usage[scheme], (other, 1)])
     return dataclasses.replace(mapping, usage=usage)
 

@@ -95,8 +95,8 @@ class PacedHarness(ABC):
 
     async def _wait_until(self, moment: float) -> None:
         await asyncio.sleep(0)
-        while (left := moment - time.monotonic()) > 0:
-            await asyncio.sleep(min(left, _POLL_SECONDS))
+        while (remaining := moment - time.monotonic()) > 0:
+            await asyncio.sleep(min(remaining, _POLL_SECONDS))
 
     def _disturbed(self, result: Result) -> Result:
         """The result, or a contended one, with a probability that depends on the seed alone."""

@@ -55,8 +55,10 @@ def sampled_latencies(seed: int = 0, isa: str = DEFAULT) -> Latency:
         if link.values == SLOW:
             return (latency_of(replace(link, values="")) or 0.0) + dice.randint(0, _MAX_VALUE_CYCLES)
         if link.values:  # another immediate than the usual one
-            more = dice.randint(1, _MAX_IMMEDIATE_CYCLES) if dice.random() < _SLOW_IMMEDIATE_SHARE else 0
-            return (latency_of(replace(link, values="")) or 0.0) + more
+            extra_cycles = (
+                dice.randint(1, _MAX_IMMEDIATE_CYCLES) if dice.random() < _SLOW_IMMEDIATE_SHARE else 0
+            )
+            return (latency_of(replace(link, values="")) or 0.0) + extra_cycles
         return 1.0 if link in single else float(dice.randint(1, 12))
 
     def _slowest(link: ChainLink) -> float:

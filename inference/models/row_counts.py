@@ -10,6 +10,6 @@ from django.db.models.functions import Coalesce
 
 def row_count(rows: QuerySet[Any], field: str, counted: str = "pk") -> Coalesce:
     """The number of distinct `counted` values among the `rows` whose `field` refers to the annotated row."""
-    own = rows.filter(**{field: OuterRef("pk")}).order_by().values(field)
-    number = own.annotate(number=Count(counted, distinct=counted != "pk")).values("number")
+    related = rows.filter(**{field: OuterRef("pk")}).order_by().values(field)
+    number = related.annotate(number=Count(counted, distinct=counted != "pk")).values("number")
     return Coalesce(Subquery(number, output_field=IntegerField()), Value(0))

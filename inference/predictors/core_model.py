@@ -94,11 +94,11 @@ class ModelledBlocks:
     @property
     def name(self) -> str:
         """E.g. `core model lab · loop · nearest schemes · without ports`."""
-        left_out = self._settings.left_out
+        excluded_bounds = self._settings.left_out
         mode = " · loop" if self._settings.assumed.in_loop else ""
         nearest = " · nearest schemes" if self._settings.assumed.nearest else ""
         return f"core model {self._title}{mode}{nearest}" + (
-            f" · without {', '.join(left_out)}" if left_out else ""
+            f" · without {', '.join(excluded_bounds)}" if excluded_bounds else ""
         )
 
     @property

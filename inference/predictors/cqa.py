@@ -48,9 +48,9 @@ class CqaSettings(ToolSettings):
 def make(settings: CqaSettings) -> CalledTool:
     """CQA as a predictor. Raises `PredictorError` where MAQAO is not installed or lacks the processor."""
     program = TOOL.path(settings.program)
-    known = _architectures(program, digest_of(program))
-    if _DEFAULT in known and settings.arch not in known:  # without it, it was no list
-        raise PredictorError(unknown_processor("arch", "CQA", settings.arch, known))
+    architectures = _architectures(program, digest_of(program))
+    if _DEFAULT in architectures and settings.arch not in architectures:  # without it, it was no list
+        raise PredictorError(unknown_processor("arch", "CQA", settings.arch, architectures))
     command = [
         program,
         "cqa",

@@ -97,6 +97,6 @@ def _environment(program: str) -> dict[str, str]:
     home = Path(program).parents
     if len(home) <= _DEPTH:
         return {}
-    own = home[_DEPTH]
-    libraries = (own / "learning" / "pytorch", own / "common")
-    return {"ITHEMAL_HOME": str(own), "PYTHONPATH": ":".join(map(str, libraries))}
+    parts = home[_DEPTH]
+    libraries = (parts / "learning" / "pytorch", parts / "common")
+    return {"ITHEMAL_HOME": str(parts), "PYTHONPATH": ":".join(map(str, libraries))}

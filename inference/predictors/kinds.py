@@ -131,7 +131,7 @@ class PredictorKind:
         """The options changed to select a mode, as far as this kind knows it."""
         if mode not in self.modes or self.mode_of(options) == mode:
             return dict(options)
-        names = {name for own in self.modes.values() for name in own}
+        names = {name for mode_names in self.modes.values() for name in mode_names}
         unmoded = {name: value for name, value in options.items() if name not in names}
         return unmoded if mode == UNROLLED else {**unmoded, **self.modes[mode]}
 

@@ -62,13 +62,13 @@ class NanoBenchSettings(ToolSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, least, most in (
+        for name, minimum, maximum in (
             ("unroll", 1, 10_000),
             ("loop", 0, 10**6),
             ("warm_up", 0, 1000),
             ("samples", 1, 100),
         ):
-            check_integer(name, getattr(self, name), least, most)
+            check_integer(name, getattr(self, name), minimum, maximum)
         if self.config and not Path(self.config).is_absolute():
             raise InvalidInputError(f"config must be an absolute path, not {self.config!r}")
 
@@ -128,13 +128,13 @@ class NanoBench:
         self._tool.close()
 
 
-def find(chosen: str = "") -> str:
+def find(requested: str = "") -> str:
     """The path of nanoBench.sh. Raises `PredictorError`."""
-    if not chosen:
+    if not requested:
         return _SCRIPT.path()
-    if not executables((chosen,)):
-        raise PredictorError(f"nanoBench is not here at {chosen}: {INSTALL}")
-    return chosen
+    if not executables((requested,)):
+        raise PredictorError(f"nanoBench is not here at {requested}: {INSTALL}")
+    return requested
 
 
 def _prefix(text: str) -> list[str]:

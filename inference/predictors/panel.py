@@ -124,8 +124,9 @@ class AnswerStore(Protocol):
 class CachedPredictor:
     """Asks `predictor` for blocks that are neither in memory nor in `store`. Threads may share it.
 
-    `max_answers`: in memory. `question_of`: the part of a block that the predictor is asked about, such as a
-    loop's body alone.
+    Args:
+        max_answers: In memory.
+        question_of: The part of a block that the predictor is asked about, such as a loop's body alone.
     """
 
     def __init__(

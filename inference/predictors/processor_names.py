@@ -55,12 +55,12 @@ def names_of_processor(kind: str, processor: str) -> tuple[str, ...]:
     """Names of a core in a kind of predictor, the best first; () where it knows none."""
     names = TOOL_NAMES.get(processor, NO_NAMES)
     if kind == "osaca":
-        known: tuple[str, ...] = (names.osaca,)
+        candidates: tuple[str, ...] = (names.osaca,)
     elif kind == "llvm-mca":
-        known = (names.llvm, _SAME_CORE.get(names.llvm, ""))
+        candidates = (names.llvm, _SAME_CORE.get(names.llvm, ""))
     else:
-        known = (UICA_NAMES.get(names.llvm, ""),)
-    return tuple(filter(None, known))
+        candidates = (UICA_NAMES.get(names.llvm, ""),)
+    return tuple(filter(None, candidates))
 
 
 def usual_processor(isa: str) -> str:
@@ -94,7 +94,7 @@ def check_name(option: str, name: str) -> None:
 _MAX_SUGGESTIONS = 3  # of names like an unknown one
 
 
-def unknown_processor(option: str, tool: str, name: str, known: Sequence[str]) -> str:
+def unknown_processor(option: str, tool: str, name: str, choices: Sequence[str]) -> str:
     """The error message for a processor that a tool does not know; it ends with the option.
 
     Args:
@@ -103,18 +103,18 @@ def unknown_processor(option: str, tool: str, name: str, known: Sequence[str]) -
         name: The unknown name. Names by which other tools know a processor count as similar: `HSW` and `Zen
             4`
             for `haswell` and `znver4`.
-        known: The tool's names, in its own order.
+        choices: The tool's names, in its own order.
     """
-    near = _suggestions(name, known)
+    near = _suggestions(name, choices)
     hint = f"is it {' or '.join(near)}? It" if near else "it"
-    listed = ", ".join(known) or "none at all"
+    listed = ", ".join(choices) or "none at all"
     return f"{tool} knows no processor {name[:60]!r}; {hint} knows {listed} (option {option})"
 
 
-def _suggestions(requested: str, known: Sequence[str]) -> list[str]:
-    by_folded = {processor.casefold(): processor for processor in known}
+def _suggestions(requested: str, choices: Sequence[str]) -> list[str]:
+    by_folded = {processor.casefold(): processor for processor in choices}
     folded = _folded(requested)
-    same = [
+    normalised = [
         by_folded[tool_name.casefold()]
         for core, names in TOOL_NAMES.items()
         for tool_name in (names.osaca, names.llvm)
@@ -122,7 +122,9 @@ def _suggestions(requested: str, known: Sequence[str]) -> list[str]:
         and tool_name.casefold() in by_folded
     ]
     similar = difflib.get_close_matches(requested.casefold(), by_folded, _MAX_SUGGESTIONS)
-    return list(dict.fromkeys([*same, *(by_folded[processor] for processor in similar)]))[:_MAX_SUGGESTIONS]
+    return list(dict.fromkeys([*normalised, *(by_folded[processor] for processor in similar)]))[
+        :_MAX_SUGGESTIONS
+    ]
 
 
 def _folded(name: str) -> str:

@@ -42,52 +42,52 @@ class ToolProgram:
     names: Sequence[str]
     places: Sequence[str] = ()
 
-    def path(self, chosen: str = "") -> str:
+    def path(self, requested: str = "") -> str:
         """The chosen program, else the first that is installed.
 
         Raises:
             PredictorError: With what to install, or where the program may lie.
         """
         programs = executables(self.names, self.places)
-        if chosen:
-            return check_program("program", chosen, programs, self.install)
+        if requested:
+            return check_program("program", requested, programs, self.install)
         if not programs:
             raise PredictorError(f"{self.title} is not here: {self.install}")
         return programs[0]
 
 
-def check_program(option: str, chosen: str, candidates: Iterable[str], install: str) -> str:
+def check_program(option: str, requested: str, candidates: Iterable[str], install: str) -> str:
     """The path to run for a chosen program.
 
     Args:
         option: By which it was chosen, for the error.
-        chosen: A path.
+        requested: A path.
         candidates: Programs of the tool on this computer, which anybody may choose.
         install: What to do where there is none, for the error.
 
     Raises:
         PredictorError: The program is missing, or neither a candidate nor in a directory of the operator.
     """
-    if not os.path.exists(chosen):  # noqa: PTH110  no error for what may not be looked at
-        raise PredictorError(f"{option} {chosen} is not there: {install}")
-    real = os.path.realpath(chosen)
-    for path in (chosen, *candidates) if is_operator_owned(chosen) else candidates:
+    if not os.path.exists(requested):  # noqa: PTH110  no error for what may not be looked at
+        raise PredictorError(f"{option} {requested} is not there: {install}")
+    real = os.path.realpath(requested)
+    for path in (requested, *candidates) if is_operator_owned(requested) else candidates:
         if os.path.realpath(path) == real:
             return path
     places = ", ".join(dict.fromkeys(candidates)) or "nothing"
     raise PredictorError(
-        f"{option} {chosen} is neither what is found of the tool on this computer ({places}) nor in a "
+        f"{option} {requested} is neither what is found of the tool on this computer ({places}) nor in a "
         f"directory of {READ_VARIABLE}: {install}"
     )
 
 
-def check_file(option: str, chosen: str, program: str, install: str) -> None:
+def check_file(option: str, requested: str, program: str, install: str) -> None:
     """Raise `PredictorError` unless a file belongs to the installation of a program or is the operator's."""
-    file = Path(os.path.realpath(chosen))
+    file = Path(os.path.realpath(requested))
     installation = [Path(os.path.realpath(place)) for place in program_paths(program)]
-    if not is_operator_owned(chosen) and not any(file.is_relative_to(place) for place in installation):
+    if not is_operator_owned(requested) and not any(file.is_relative_to(place) for place in installation):
         raise PredictorError(
-            f"{option} {chosen} lies neither in the installation of {program} nor in a directory of "
+            f"{option} {requested} lies neither in the installation of {program} nor in a directory of "
             f"{READ_VARIABLE}: {install}"
         )
 

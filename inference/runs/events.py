@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from types import ModuleType
 from typing import Annotated, Protocol
 
 from inference.core.events import Amount, Count, Event, Signed, choice_validator
@@ -65,13 +67,14 @@ class RecordPart(Protocol):
         return ""
 
 
-_PARTS: dict[str, Callable[[], RecordPart]] = {}
+_LOADERS: list[Callable[[], Iterable[ModuleType]]] = []
 
 
-def register(parts: Mapping[str, Callable[[], RecordPart]]) -> None:
-    """Register factories of empty parts by name."""
-    _PARTS.update(parts)
+def register(load: Callable[[], Iterable[ModuleType]]) -> None:
+    """Register a function that imports modules with `RECORDS`, {name: class of a part}."""
+    _LOADERS.append(load)
 
 
 def empty_parts() -> dict[str, RecordPart]:
-    return {name: make() for name, make in _PARTS.items()}
+    modules = chain.from_iterable(load() for load in _LOADERS)
+    return {name: part() for module in modules for name, part in getattr(module, "RECORDS", {}).items()}

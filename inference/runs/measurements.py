@@ -12,8 +12,7 @@ from inference.core.protocols import Json
 from inference.models import ISA, ExperimentSet, Machine
 from inference.runs.errors import JobError, LeaseLostError
 from inference.runs.journal import Lease, fenced_rows
-from inference.storage.names import free_name
-from inference.storage.result_names import result_name
+from inference.storage.names import free_name, result_name
 from inference.storage.rows import load_measurements, store_experiments, store_measurements
 
 

@@ -67,8 +67,9 @@ class PlannedStep:
 class RunPlan:
     """The steps of a run with the time of each, and the seconds until it ends.
 
-    `left`: None where it cannot be estimated, and for runs that have ended. `slowdown`: duration of the work
-    so far relative to earlier runs; `is_slow` where pages say so.
+    Attributes:
+        left: None where it cannot be estimated, and for runs that have ended.
+        slowdown: Duration of the work so far relative to earlier runs; `is_slow` where pages say so.
     """
 
     steps: tuple[PlannedStep, ...]
@@ -117,7 +118,9 @@ def plan_of(run: Run) -> RunPlan:
     if not is_open:
         return RunPlan(tuple(step for step, _ in steps))
     remaining = remaining_time([progress for _, progress in steps], basis.time)
-    planned = (replace(step, left=left) for (step, _), left in zip(steps, remaining.steps, strict=True))
+    planned = (
+        replace(step, left=time_left) for (step, _), time_left in zip(steps, remaining.steps, strict=True)
+    )
     return RunPlan(
         tuple(planned),
         basis.time.total if not steps else _limited(remaining, basis, steps),
@@ -193,8 +196,8 @@ def _part_steps(basis: TimeEstimate) -> Iterator[tuple[PlannedStep, StepProgress
             progress = StepProgress(run.busy_seconds, usual, is_done=True)
             yield PlannedStep(part.label, state, run.busy_seconds, usual, part=part), progress
         else:
-            elapsed, own = busy_seconds(run), plan_of(run).left
-            left = None if own is None else own.likely
-            share = None if left is None or not elapsed else elapsed / (elapsed + left)
+            elapsed, remaining = busy_seconds(run), plan_of(run).left
+            likely = None if remaining is None else remaining.likely
+            share = None if likely is None or not elapsed else elapsed / (elapsed + likely)
             step = PlannedStep(part.label, "current", elapsed, usual, part=part)
-            yield step, StepProgress(elapsed, usual, share, left)
+            yield step, StepProgress(elapsed, usual, share, likely)

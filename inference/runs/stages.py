@@ -68,8 +68,8 @@ class Stages:
     def emit(self, event: Event) -> None:
         """Forward an event of the algorithm; its stages get numbers after the first ones."""
         if isinstance(event, PhaseStarted) and (self.first or self.last):
-            own, last = ([LABELS[name] for name in names] for names in (self.first, self.last))
-            labels = (*own, *event.labels, *last)
+            first, last = ([LABELS[name] for name in names] for names in (self.first, self.last))
+            labels = (*first, *event.labels, *last)
             event = PhaseStarted(event.name, len(self.first) + event.index, labels)
         self.reporter.emit(event)
 

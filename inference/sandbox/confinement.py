@@ -42,8 +42,11 @@ LIBRARIES = (
 class Abilities:
     """The means of confinement that this host has.
 
-    `landlock`: version of that interface, 0 without. `system_calls`: filters work. `mounts`: read-only views
-    of the file system, and scratch folders of limited size. `unprivileged`: programs do not run as root.
+    Attributes:
+        landlock: Version of that interface, 0 without.
+        system_calls: Filters work.
+        mounts: Read-only views of the file system, and scratch folders of limited size.
+        unprivileged: Programs do not run as root.
     """
 
     landlock: int

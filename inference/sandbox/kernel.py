@@ -35,10 +35,10 @@ def enter_namespaces() -> None:
         return
     deny_inspection(closed=False)  # else /proc/self is root's, and the maps cannot be written
     _unshare(flags | _NEW_USER)
-    own = Path("/proc/self")
-    (own / "setgroups").write_text("deny")
-    (own / "uid_map").write_text(f"{user} {user} 1")
-    (own / "gid_map").write_text(f"{group} {group} 1")
+    process = Path("/proc/self")
+    (process / "setgroups").write_text("deny")
+    (process / "uid_map").write_text(f"{user} {user} 1")
+    (process / "gid_map").write_text(f"{group} {group} 1")
 
 
 def enter_mount_namespace() -> None:

@@ -16,9 +16,10 @@ import numpy.typing as npt
 from django.db.models import Count
 
 from inference.core import checkpoint
+from inference.core.experiment import Unit
 from inference.core.judging.agreement import SchemeBias, agreement, biases
 from inference.core.judging.sheet import Answers, AnswerSheet, Grouping, ItemKind, Items
-from inference.core.metrics import Unit, score
+from inference.core.metrics import score
 from inference.core.protocols import Checkpoint, Json
 from inference.core.tables import ExperimentTable
 from inference.figures.heatmap import heat_map
@@ -150,8 +151,8 @@ def narrowed(values: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
     """The integers in the narrowest type that holds them."""
     if not len(values):
         return values
-    least, most = int(values.min()), int(values.max())
-    fits = (kind for kind in _INTEGER_TYPES if np.iinfo(kind).min <= least and most <= np.iinfo(kind).max)
+    lowest, highest = int(values.min()), int(values.max())
+    fits = (kind for kind in _INTEGER_TYPES if np.iinfo(kind).min <= lowest and highest <= np.iinfo(kind).max)
     return values.astype(next(fits))
 
 

@@ -26,6 +26,7 @@ from inference.formats.block_sets import (
 )
 from inference.formats.blocks_csv import Scale
 from inference.isa.blocks import BlockError, block_of_bytes, mnemonics_of
+from inference.isa.targets import DEFAULT
 from inference.models import ISA, BasicBlock, BasicBlockSet, BlockColumn, Prediction, Run
 from inference.models.block_set import mnemonics_text
 from inference.predictors.protocol import Answer
@@ -96,13 +97,14 @@ def block_items(block_set: BasicBlockSet, read_table: Callable[[], ExperimentTab
 
 def scheme_texts(name: str) -> list[str]:
     """The schemes that occur in the blocks of the set of this name. Raises `LookupError`."""
-    row = BasicBlockSet.objects.filter(name=name).first()
+    row = BasicBlockSet.objects.select_related("isa").filter(name=name).first()
     if row is None:
         raise LookupError(f"there is no block set {name!r}")
+    isa = DEFAULT if row.isa is None else row.isa.name
     texts: dict[str, None] = {}
     for code in row.blocks.values_list("code", flat=True).iterator(chunk_size=1000):
         with contextlib.suppress(BlockError):
-            texts |= dict.fromkeys(text for text, _ in block_of_bytes(bytes(code)).terms)
+            texts |= dict.fromkeys(text for text, _ in block_of_bytes(bytes(code), isa).terms)
     return sorted(texts)
 
 

@@ -59,7 +59,9 @@ def times_alone(
     listed = rows.values_list("scheme__text", "cycles")
     times = {text: cycles for text, cycles in listed if cycles is not None}
     single_equivalents = {
-        text: times[first] for text, (first, *more) in equivalents.items() if first in times and not more
+        text: times[first]
+        for text, (first, *equivalent) in equivalents.items()
+        if first in times and not equivalent
     }
     return {**single_equivalents, **times}
 

@@ -18,10 +18,10 @@ import numpy as np
 from django.db.models import F, QuerySet
 
 from inference.core.evaluator import ThroughputModel, predicted_cycles
-from inference.core.experiment import Measured
+from inference.core.experiment import Measured, Unit
 from inference.core.judging.accuracy import AccuracyJudgement, OtherCore, scores_judgement
 from inference.core.judging.sheet import compared
-from inference.core.metrics import Residuals, SchemeError, Scores, Unit, score
+from inference.core.metrics import Residuals, SchemeError, Scores, score
 from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable, Floats, Int64s
 from inference.figures.heatmap import HeatMap, heat_map

@@ -60,7 +60,12 @@ class MeasuredExperiment:
 
 @dataclass(frozen=True)
 class AlternativeUops:
-    """Other µops of a scheme. `alternatives`: in how many mappings; `reasons`: why no experiment decides."""
+    """Other µops of a scheme.
+
+    Attributes:
+        alternatives: In how many mappings.
+        reasons: Why no experiment decides.
+    """
 
     uops: Uops
     alternatives: int
@@ -78,7 +83,12 @@ class UndeterminedScheme:
 
 @dataclass(frozen=True)
 class AlternativeMapping:
-    """An alternative mapping. `usage`: of schemes that differ; `reason`: why it cannot be excluded."""
+    """An alternative mapping.
+
+    Attributes:
+        usage: Of schemes that differ.
+        reason: Why it cannot be excluded.
+    """
 
     usage: Mapping[str, tuple[Uop, ...]]
     reason: Annotated[
@@ -90,10 +100,13 @@ class AlternativeMapping:
 class Evidence:
     """To what extent the measurements determine a mapping.
 
-    `epsilon`, `r_max`, `max_length`: settings of the search. `clashes`: payloads of `ClashEvent`.
-    `unexplained`: measurements that the mapping does not explain. `seconds`: of the search;
-    `searching_seconds`: of that, in the search for other mappings. `reason`: why there are other mappings
-    that are not listed.
+    Attributes:
+        epsilon, r_max, max_length: Settings of the search.
+        clashes: Payloads of `ClashEvent`.
+        unexplained: Measurements that the mapping does not explain.
+        seconds: Of the search.
+        searching_seconds: Of that, in the search for other mappings.
+        reason: Why there are other mappings that are not listed.
     """
 
     verdict: Determinacy
@@ -217,10 +230,10 @@ def _verdict(evidence: Evidence, word: ClaimWording | None) -> str:
     if evidence.reason and not evidence.alternatives:
         return f"Other port mappings explain the measurements as well: {evidence.reason}."
     schemes = {scheme for alternative in evidence.alternatives for scheme in alternative.usage}
-    number, more = len(evidence.alternatives), " or more" if evidence.more_alternatives else ""
-    mappings = "port mapping explains" if number == 1 and not more else "port mappings explain"
+    number, suffix = len(evidence.alternatives), " or more" if evidence.more_alternatives else ""
+    mappings = "port mapping explains" if number == 1 and not suffix else "port mappings explain"
     noun = "scheme" if len(schemes) == 1 else "schemes"
     return (
-        f"Ambiguous in {len(schemes)} {noun}: {number}{more} other {mappings} the measurements, and no "
+        f"Ambiguous in {len(schemes)} {noun}: {number}{suffix} other {mappings} the measurements, and no "
         "experiment that may be asked can tell."
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count
 
 from inference.core.experiment import Experiment
 from inference.core.mapping import hidden_in, hidden_kinds
@@ -19,7 +19,7 @@ from inference.storage import characterisations, evidence
 from inference.storage.instruction_sets import core_of
 from inference.storage.judging import conflicts_of
 from inference.storage.mappings import load_mapping
-from inference.storage.recorded import settled_medians
+from inference.storage.singletons import own_sets, settled_medians
 
 
 def evidence_of(row: PortMapping) -> dict[str, SchemeEvidence]:
@@ -45,17 +45,6 @@ def evidence_of(row: PortMapping) -> dict[str, SchemeEvidence]:
 def _alone(row: PortMapping) -> Mapping[str, float]:
     measured = Measurement.objects.filter(experiment_set__in=own_sets(row), experiment__length=1)
     return settled_medians(measured, "experiment__terms__scheme__text")
-
-
-def own_sets(row: PortMapping) -> QuerySet[ExperimentSet]:
-    """A mapping's own sets: those measured on its machine, or, without one, read by its run."""
-    if row.machine_id is not None:
-        return ExperimentSet.objects.filter(isa=row.isa_id, machine=row.machine_id)
-    source = {} if row.run is None else row.run.config.get("source")
-    learnt = source.get("datasets", ()) if isinstance(source, dict) else ()
-    return ExperimentSet.objects.filter(
-        Q(run__isnull=False, run=row.run_id) | Q(pk__in=learnt), isa=row.isa_id
-    )
 
 
 def exported_mapping(row: PortMapping) -> ExportedMapping:

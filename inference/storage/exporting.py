@@ -142,9 +142,12 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True)
 class Export(Generic[Row]):
-    """An export format. `write`: row → text; `hint`: what it is for.
+    """An export format.
 
-    `describes`: whether the format supports an instruction set.
+    Attributes:
+        write: Row → text.
+        hint: What it is for.
+        describes: Whether the format supports an instruction set.
     """
 
     title: str

@@ -10,8 +10,7 @@ from typing import Any, TypedDict, Unpack
 
 from django.db import transaction
 
-from inference.core.experiment import Measured
-from inference.core.metrics import Unit
+from inference.core.experiment import Measured, Unit
 from inference.core.protocols import Json
 from inference.core.texts import count_of
 from inference.formats.file_formats import FileContent
@@ -55,9 +54,12 @@ _MODELS: dict[FileContent | None, type[ImportedRow]] = {
 class Preview:
     """A parsed file with the instruction set that it is stored with.
 
-    `isa`: None where the import would create the instruction set `new_isa`. `own_name`: the name in the file,
-    or its file name. `explanation`: results of explainable inference, with the experiment sets `evidence`.
-    `substitutes`: {unknown name: scheme}; `leave_out`: whether rows with problems are left out.
+    Attributes:
+        isa: None where the import would create the instruction set `new_isa`.
+        own_name: The name in the file, or its file name.
+        explanation: Results of explainable inference, with the experiment sets `evidence`.
+        substitutes: {unknown name: scheme}.
+        leave_out: Whether rows with problems are left out.
     """
 
     parsed: Parsed
@@ -209,20 +211,20 @@ def preview_of(
     return result
 
 
-def _check_substitutes(substitutes: Mapping[str, str], known: Names) -> None:
+def _check_substitutes(substitutes: Mapping[str, str], names: Names) -> None:
     for name, text in substitutes.items():
-        if known.resolve(text) is None:
+        if names.resolve(text) is None:
             raise ExchangeError(
                 f"{name!r} cannot be taken for {text!r}: the instruction set has no such scheme"
             )
 
 
-def _explanation(preview: Preview, known: Names, rejects: Sequence[Rejects]) -> ImportedExplanation:
+def _explanation(preview: Preview, names: Names, rejects: Sequence[Rejects]) -> ImportedExplanation:
     parsed = preview.parsed
     assert parsed.mapping is not None
     quoted = {name for run in rejects for name in run}
     quoted |= {name for run in rejects for why in run.values() for name in quoted_names(why)}
-    resolved = ((name, known.resolve(name)) for name in sorted(quoted))
+    resolved = ((name, names.resolve(name)) for name in sorted(quoted))
     schemes = {name: text for name, text in resolved if text is not None}
     measured: list[Measured] = []
     for experiment_set in preview.evidence:

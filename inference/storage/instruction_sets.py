@@ -303,8 +303,8 @@ def read_experiment(text: str, isa: ISA) -> TypedExperiment:
 def unknown_schemes(schemes: Iterable[str], isa: ISA) -> list[str]:
     """A message for every scheme that the instruction set lacks, with the nearest one."""
     listed = list(schemes)
-    known = set(isa.schemes.filter(text__in=listed).values_list("text", flat=True))
-    unknown = [scheme for scheme in listed if scheme not in known]
+    stored = set(isa.schemes.filter(text__in=listed).values_list("text", flat=True))
+    unknown = [scheme for scheme in listed if scheme not in stored]
     if not unknown:
         return []
     texts = list(isa.schemes.values_list("text", flat=True))
@@ -331,8 +331,8 @@ def likely_isa(names: Iterable[str], facts: Mapping[str, object]) -> ISA | None:
     listed = list(names)
     best: tuple[int, ISA] | None = None
     for isa in ISA.objects.order_by("id"):
-        known = vocabulary(isa)
-        score = sum(known.resolve(name) is not None for name in listed)
+        known_names = vocabulary(isa)
+        score = sum(known_names.resolve(name) is not None for name in listed)
         if score and (best is None or score > best[0]):
             best = (score, isa)
     return best[1] if best else None

@@ -98,9 +98,11 @@ def _names(name: str, source: str, other_name: str, other_source: str) -> tuple[
 class MappingGrounds:
     """Grounds for claims about a mapping and its schemes.
 
-    `checks`: None without held-out experiments, and for mappings of earlier versions. `conflicts`: by scheme.
-    `results`: number of compared results of the machine, this one included. `objections`: of the newest check
-    of the port model on the machine.
+    Attributes:
+        checks: None without held-out experiments, and for mappings of earlier versions.
+        conflicts: By scheme.
+        results: Number of compared results of the machine, this one included.
+        objections: Of the newest check of the port model on the machine.
     """
 
     checks: HeldOutChecks | None

@@ -188,7 +188,8 @@ NEAR = 0.1
 class DisagreeingPair:
     """A pair of operands whose measured latency differs from the documented one.
 
-    `least`, `most`: measured cycles, None where there is no value, with the reason `why`.
+    Attributes:
+        least, most: Measured cycles, None where there is no value, with the reason `why`.
     """
 
     scheme_id: int
@@ -204,9 +205,13 @@ class DisagreeingPair:
 
 @dataclass(frozen=True, slots=True)
 class DocumentedShare:
-    """Agreement of a set with documented latencies. `pairs`: documented ones; `within`: within `NEAR` cycles.
+    """Agreement of a set with documented latencies.
 
-    `according_to`: the document. `off`: pairs that differ.
+    Attributes:
+        pairs: Documented ones.
+        within: Within `NEAR` cycles.
+        according_to: The document.
+        off: Pairs that differ.
     """
 
     core: str
@@ -245,10 +250,10 @@ def compare_documented(core: str, measured: Iterable[tuple[int, str, Sequence[Js
             if documented is None:
                 continue
             count += 1
-            least, most = pair["least"], pair["most"]
-            if least is None or most is None or not _overlap((least, most), documented):
+            lowest, highest = pair["least"], pair["most"]
+            if lowest is None or highest is None or not _overlap((lowest, highest), documented):
                 ends = link.source, link.destination
-                off.append(DisagreeingPair(scheme, text, *ends, least, most, pair["why"], *documented))
+                off.append(DisagreeingPair(scheme, text, *ends, lowest, highest, pair["why"], *documented))
     return DocumentedShare(core, latency_source(core), count, count - len(off), tuple(off))
 
 

@@ -1,34 +1,20 @@
-"""Stored measurements: medians, and their division into training and held-out experiments of a run."""
+"""The division of stored measurements into training and held-out experiments of a run."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from django.db.models import QuerySet
 
 from inference.core.evaluator import described_experiments
 from inference.core.experiment import MeasurementState
 from inference.core.sampling import held_out_experiments, held_out_indices
-from inference.models import ISA, ExperimentSet, Measurement
+from inference.models import ISA, ExperimentSet
 from inference.models.scheme_search import select_schemes
 from inference.storage.rows import StoredMeasurement, measurements_of
 from inference.storage.streaming import Chunk, set_chunks
-
-
-def settled_medians(measurements: QuerySet[Measurement], column: str = "experiment_id") -> dict[Any, float]:
-    """{value of a column: median of the settled measurements in cycles} (one query)."""
-    times: defaultdict[Any, list[float]] = defaultdict(list)
-    settled = measurements.filter(state=Measurement.State.SETTLED).order_by()
-    for value, cycles in settled.values_list(column, "cycles"):
-        if cycles is not None:
-            times[value].append(cycles)
-    return {value: median(samples) for value, samples in times.items()}
 
 
 @dataclass(frozen=True)
@@ -49,8 +35,8 @@ def selected_schemes(isa: ISA, selection: str | Sequence[int]) -> set[str] | Non
         return None
     if isinstance(selection, str):
         return set(select_schemes(isa.schemes.all(), selection).values_list("text", flat=True))
-    chosen = set(selection)
-    return {text for pk, text in isa.schemes.values_list("pk", "text") if pk in chosen}
+    schemes = set(selection)
+    return {text for pk, text in isa.schemes.values_list("pk", "text") if pk in schemes}
 
 
 def recorded_shares(

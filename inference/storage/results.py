@@ -20,7 +20,7 @@ from inference.core.mapping import PortMapping
 from inference.models import ISA, Machine, SchemeConflict
 from inference.models import PortMapping as PortMappingRow
 from inference.storage.mappings import load_mapping, store_mapping
-from inference.storage.result_names import result_name
+from inference.storage.names import result_name
 from inference.storage.rows import BATCH, ids_of_schemes
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class ComparedResult:
 def compared_results(
     machine: Machine | None,
     value: PortMapping,
-    known: Collection[ComparedResult] = (),
+    earlier: Collection[ComparedResult] = (),
     besides: Collection[int] = (),
 ) -> list[ComparedResult]:
     """Compare a mapping with the newest results of its machine.
@@ -65,7 +65,7 @@ def compared_results(
     Args:
         machine: Whose results count; None gives no comparisons.
         value: The mapping.
-        known: Comparisons made before, which are not made again.
+        earlier: Comparisons made before, which are not made again.
         besides: Ids of mappings to ignore.
     """
     if machine is None:
@@ -73,7 +73,7 @@ def compared_results(
     rows = PortMappingRow.objects.filter(machine=machine, origin=PortMappingRow.Origin.RUN).exclude(
         pk__in=besides
     )
-    comparisons = {result.other: result for result in known}
+    comparisons = {result.other: result for result in earlier}
     return [
         comparisons.get(row.pk) or _compared(row, value)
         for row in rows.defer("report").order_by("-pk")[:MAX_COMPARED_RESULTS]
@@ -166,14 +166,14 @@ class JudgedPoint:
 
 
 def store_front(
-    row: PortMappingRow, points: Sequence[JudgedPoint], own: PortMapping, judged_on: ExperimentSet | None
+    row: PortMappingRow, points: Sequence[JudgedPoint], inferred: PortMapping, judged_on: ExperimentSet | None
 ) -> int:
     """Store the front of a run with its mapping; returns the number of points.
 
     Args:
         row: The mapping.
         points: Of the front, each judged.
-        own: The mapping as a value: the point equal to it counts as picked.
+        inferred: The mapping as a value: the point equal to it counts as picked.
         judged_on: The judging set, None for held-out experiments.
     """
     ids = scheme_ids(row.isa)
@@ -187,15 +187,15 @@ def store_front(
             mape=None if judged_point.judged is None else judged_point.judged.scores.mape,
             content=mapping_json(judged_point.point.mapping, ids),
             judged={} if judged_point.judged is None else _judged_json(judged_point.judged, judged_on),
-            picked=row if place == _place_of(own, points) else None,
+            picked=row if place == _place_of(inferred, points) else None,
         )
         for place, judged_point in enumerate(points)
     )
     return len(points)
 
 
-def _place_of(own: PortMapping, points: Sequence[JudgedPoint]) -> int | None:
-    usage_and_slots = own.usage, own.slots
+def _place_of(inferred: PortMapping, points: Sequence[JudgedPoint]) -> int | None:
+    usage_and_slots = inferred.usage, inferred.slots
     places = (
         place
         for place, judged_point in enumerate(points)

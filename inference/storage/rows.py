@@ -227,8 +227,8 @@ COLUMNS = ("state", "cycles", "spread", "passes", "note", "annotations", "counte
 
 def _with_keys(measured: Iterable[Measured], isa: ISA) -> Iterator[tuple[str, Measured]]:
     """(key, measurement). Raises `MissingSchemesError` for all missing schemes at the end."""
-    results, again = tee(measured)
-    return zip(_keys((result.experiment for result in results), isa), again, strict=False)
+    results, copies = tee(measured)
+    return zip(_keys((result.experiment for result in results), isa), copies, strict=False)
 
 
 def _columns_of(result: Measured) -> tuple[Any, ...]:
@@ -326,10 +326,14 @@ def load_measurements(experiment_set: ExperimentSet, repeat: int | None = None) 
 
 @dataclass(frozen=True)
 class SetSummary:
-    """Summary of a set. `lengths`: numbers of instructions that occur; `states`: {state: rows}.
+    """Summary of a set.
 
-    `schemes`: number of schemes; `least`, `most`: cycles, None without any. `repeated`: whether some
-    measurement has several passes, so that spread and passes are meaningful.
+    Attributes:
+        lengths: Numbers of instructions that occur.
+        states: {state: rows}.
+        schemes: Number of schemes.
+        least, most: Cycles, None without any.
+        repeated: Whether some measurement has several passes, so that spread and passes are meaningful.
     """
 
     measurements: int

@@ -151,8 +151,8 @@ def _row(
     run: Run,
     **beside: Any,
 ) -> Document:
-    own = not isinstance(row, ResourceMapping) and row.run_id == run.pk
-    return _document(shape, row, isa=row.isa.name, machine=row.machine_id, own=own, **beside)
+    is_result = not isinstance(row, ResourceMapping) and row.run_id == run.pk
+    return _document(shape, row, isa=row.isa.name, machine=row.machine_id, own=is_result, **beside)
 
 
 def _mapping(row: PortMapping | ResourceMapping, run: Run, sets: set[int]) -> ArchivedMapping:

@@ -31,10 +31,13 @@ CHUNK = 1 << 15
 class Chunk:
     """Usable measurements of one instruction set, in the order of their rows.
 
-    `read`: rows that were read, usable or not. `ids` int64[n]: row ids of the measurements; `experiments`
-    int64[n]: row ids of their experiments; `cycles` float64[n]; `table`: the experiments, over the schemes
-    that occur. `answers`: {tool: cycles, NaN where it has none, float64[n]}, in the order of their first
-    answers.
+    `ids` int64[n]: row ids of the measurements; `experiments` int64[n]: row ids of their experiments;
+    `cycles` float64[n];
+
+    Attributes:
+        read: Rows that were read, usable or not.
+        table: The experiments, over the schemes that occur.
+        answers: {tool: cycles, NaN where it has none, float64[n]}, in the order of their first answers.
     """
 
     read: int

@@ -57,12 +57,14 @@ class UnreadTextError(BlockError):
     """No process could read the text: it took too long or too much memory, or the process died."""
 
 
-def read(text: str, most: int, isa: str = DEFAULT, usual: str = DEFAULT) -> BlocksOfText:
+def read(text: str, max_blocks: int, isa: str = DEFAULT, usual: str = DEFAULT) -> BlocksOfText:
     """`inference.isa.blocks.read` in another process. Raises `BlockError`, also where that process fails.
 
-    `isa`: the name of an instruction set, or `DETECTED`; `usual`: of texts that show none.
+    Args:
+        isa: The name of an instruction set, or `DETECTED`.
+        usual: Of texts that show none.
     """
-    request = json.dumps({"text": text, "most": most, "isa": isa, "usual": usual}).encode()
+    request = json.dumps({"text": text, "most": max_blocks, "isa": isa, "usual": usual}).encode()
     status, answer = _processes.exchange(request)
     content = json.loads(answer)
     if status == _REFUSED:
@@ -70,9 +72,9 @@ def read(text: str, most: int, isa: str = DEFAULT, usual: str = DEFAULT) -> Bloc
     return _reading_of(content)
 
 
-def read_blocks(text: str, most: int, isa: str = DEFAULT) -> list[Block]:
-    """The blocks of a text, at most `most`; see `read`. Raises `BlockError` for a dropped line, too."""
-    reading = read(text, most, isa)
+def read_blocks(text: str, max_blocks: int, isa: str = DEFAULT) -> list[Block]:
+    """The blocks of a text, at most `max_blocks`; see `read`. Raises `BlockError` for a dropped line, too."""
+    reading = read(text, max_blocks, isa)
     refuse_dropped(reading.dropped)
     return [piece.block for piece in reading.pieces]
 
@@ -214,7 +216,7 @@ def load_reader() -> None:
 def answer_texts(connection: socket.socket, seconds: float) -> None:
     """Read texts until the connection ends; SIGALRM ends the process where one takes too long."""
     _confine()
-    most = _peak_bytes() + MEMORY_BYTES // 2
+    memory_limit = _peak_bytes() + MEMORY_BYTES // 2
     with suppress(EOFError, ConnectionError):
         connection.sendall(_READY)
         while True:
@@ -224,7 +226,7 @@ def answer_texts(connection: socket.socket, seconds: float) -> None:
             signal.setitimer(signal.ITIMER_REAL, seconds)
             status, content = _answer(request)
             signal.setitimer(signal.ITIMER_REAL, 0)  # a truncated answer would look complete
-            ends = status == _TOO_LARGE or _peak_bytes() > most
+            ends = status == _TOO_LARGE or _peak_bytes() > memory_limit
             head = _ANSWER_HEAD.pack(status, ends, time.process_time() - before, len(content))
             connection.sendall(head + content)
             if ends:

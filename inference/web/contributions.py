@@ -1,6 +1,6 @@
-"""Registries of panels, menus, search, origins, dependents and routers that features contribute.
+"""What features contribute to pages of others: panels, menus, search, origins, dependents, routers.
 
-Features register at start-up. The registered functions import modules when called: registering loads no page.
+They declare it in the modules of their pages, which are imported when one of these is needed first.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from itertools import chain
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from django.http import HttpRequest, HttpResponse
@@ -27,6 +29,16 @@ if TYPE_CHECKING:  # every process imports this file, few answer requests or pub
 
 Context = dict[str, Any]
 
+PAGE_MODULES: list[Callable[[], Iterable[ModuleType]]] = []
+"""Functions that import the modules of a feature's pages."""
+
+
+@cache
+def contributed(constant: str) -> tuple[Any, ...]:
+    """What all features declare in constants of this name, in the order of the features."""
+    modules = chain.from_iterable(load() for load in PAGE_MODULES)
+    return tuple(chain.from_iterable(getattr(module, constant, ()) for module in modules))
+
 
 class PanelPlace(StrEnum):
     """Pages with panels; the comment names the subject that panels get."""
@@ -38,7 +50,7 @@ class PanelPlace(StrEnum):
     CORE_MODEL = "core model"  # top of the page; `StoredCoreModel`, unsaved for a recorded core
     SCHEME = "scheme"  # `InstructionScheme`
     INSTRUCTION = "instruction"  # `library.instruction.query.InstructionCard`
-    PREDICTORS = "predictors"  # below the list; None
+    PREDICTORS = "predictors"  # below the list, above it with a negative `order`; None
     BLOCK_SET = "block set"  # tabs; `asking.block_sets.query.BlockSetView`
     BLOCK_SET_TOP = "top of a block set"  # on all tabs; `BlockSetView`
     PROGRAM = "program"  # top of the page of an uploaded program; `Upload`
@@ -82,12 +94,10 @@ class RenderedPanel:
     html: str
 
 
-PANELS: list[PagePanel] = []
-
-
 def panels_of(page: PanelPlace, subject: Any) -> list[PagePanel]:
     """Panels of a page for a subject, in their order."""
-    matching = (panel for panel in PANELS if panel.page == page and panel.applies(subject))
+    panels: Iterable[PagePanel] = contributed("PANELS")
+    matching = (panel for panel in panels if panel.page == page and panel.applies(subject))
     return sorted(matching, key=lambda panel: panel.order)
 
 
@@ -152,12 +162,10 @@ class MenuEntry:
     listed: str = ""
 
 
-MENUS: list[MenuEntry] = []
-
-
 def entries_of(menu: MenuPlace, subject: Any = None) -> list[MenuEntry]:
     """Entries of a menu, for an object if one is given."""
-    return [entry for entry in MENUS if entry.menu == menu and (subject is None or entry.applies(subject))]
+    entries: Iterable[MenuEntry] = contributed("MENUS")
+    return [entry for entry in entries if entry.menu == menu and (subject is None or entry.applies(subject))]
 
 
 @dataclass(frozen=True)
@@ -186,10 +194,10 @@ class SearchHits:
 
 
 Finder = Callable[[str, int], list[SearchHits]]
-"""Searches a text; the number limits the hits per group."""
+"""Searches a text; the number limits the hits per group.
 
-FINDERS: list[Finder] = []
-"""Searches of the search box, besides schemes and rows with names."""
+Those in `FINDERS` belong to the search box, besides schemes and rows with names.
+"""
 
 
 @dataclass(frozen=True)
@@ -201,14 +209,13 @@ class RunOrigin:
 
 
 OriginFinder = Callable[[Sequence[Run]], dict[int, RunOrigin]]
-"""Returns {run id: origin} of the runs that have one."""
-
-ORIGINS: list[OriginFinder] = []
+"""Returns {run id: origin} of the runs that have one; in `ORIGINS`."""
 
 
 def origins_of(runs: Sequence[Run]) -> dict[int, RunOrigin]:
     """{run id: origin} of the runs that have one."""
-    return dict(chain.from_iterable(find(runs).items() for find in ORIGINS))
+    finders: Iterable[OriginFinder] = contributed("ORIGINS")
+    return dict(chain.from_iterable(find(runs).items() for find in finders))
 
 
 def number_about(run: Run, name: str) -> int | None:
@@ -226,14 +233,16 @@ class BlockNote:
 
 
 BlockNotes = Callable[[str, bytes, Sequence[Predictor]], Sequence[BlockNote]]
-"""Notes on a block: its instruction set, its code, and the predictors that it is compared with."""
+"""Notes on a block: its instruction set, its code, and the predictors that it is compared with.
 
-BLOCK_NOTES: list[BlockNotes] = []
+In `BLOCK_NOTES`.
+"""
 
 
 def notes_on_block(isa: str, code: bytes, predictors: Sequence[Predictor]) -> list[BlockNote]:
     """What is known about these predictors of a block."""
-    return list(chain.from_iterable(find(isa, code, predictors) for find in BLOCK_NOTES))
+    finders: Iterable[BlockNotes] = contributed("BLOCK_NOTES")
+    return list(chain.from_iterable(find(isa, code, predictors) for find in finders))
 
 
 @dataclass(frozen=True)
@@ -245,22 +254,18 @@ class Dependent:
     blocks: bool = False
 
 
-DEPENDENTS: dict[str, Callable[[Any], list[Dependent]]] = {}
-"""{"app.Model": function from a row to its dependents}."""
-
-
 @dataclass(frozen=True)
 class Publishable:
-    """A kind of result that can be published: its plural title, its rows, and the page of a row's id."""
+    """A kind of result for static sites and shared links, in `PUBLISHED`.
+
+    Its plural title, its rows, and the page of a row's id.
+    """
 
     kind: str
     title: str
     rows: Callable[[], QuerySet[Any]]
     page: Callable[[int], PublishedPage]
 
-
-PUBLISHABLE: list[Publishable] = []
-"""Kinds of results for static sites and shared links."""
 
 Routers = Iterable[tuple["Router", str]]
 """(router, heading in the reference)."""

@@ -140,8 +140,8 @@ def blocks_of_file(
     Raises:
         CommandError: The file cannot be read.
     """
-    _, chosen = pieces_of_file(file, piece, limit, warn, isa)
-    return [code_piece.block for code_piece in chosen]
+    _, block = pieces_of_file(file, piece, limit, warn, isa)
+    return [code_piece.block for code_piece in block]
 
 
 def pieces_of_file(

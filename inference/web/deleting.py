@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.db import transaction
@@ -20,7 +20,7 @@ from inference.models import (
 )
 from inference.models.named import Named
 from inference.models.run import runs_on
-from inference.web.contributions import DEPENDENTS, Dependent
+from inference.web.contributions import Dependent, contributed
 
 NO_REPEAT = "kept, but cannot be run again"
 END_FIRST = "to be ended or cancelled first"
@@ -30,12 +30,14 @@ RETAINED_IN_PART = "kept without this part"
 CONVERSIONS = "resource mappings converted from it"
 DELETE_FIRST = "to be deleted first"
 
+Finder = Callable[[Any], list[Dependent]]
+"""Finds the dependents of a row; those of other apps are in `DEPENDENTS`, beside their models."""
+
 
 def dependents_of(row: Named) -> list[Dependent]:
     """Dependents of a row with a name, by kind; kinds without rows are left out."""
-    if of := DEPENDENTS.get(row._meta.label):
-        return of(row)
-    for model, find in _FINDERS.items():
+    finders: Iterable[tuple[type[Named], Finder]] = (*_FINDERS.items(), *contributed("DEPENDENTS"))
+    for model, find in finders:
         if isinstance(row, model):
             return find(row)
     raise TypeError(f"the dependents of a {type(row).__name__} are not defined")
@@ -122,7 +124,7 @@ def _of_front_end(row: MeasuredFrontEnd) -> list[Dependent]:
     return count_of(row.core_models.count(), "core model", RETAINED_IN_PART)
 
 
-_FINDERS: dict[type[Named], Callable[[Any], list[Dependent]]] = {
+_FINDERS: dict[type[Named], Finder] = {
     ExperimentSet: _of_set,
     LatencySet: _of_latency_set,
     Machine: _of_machine,

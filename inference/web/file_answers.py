@@ -40,9 +40,9 @@ def file_answer(text: str, content_type: str, name: str, extension: str) -> Http
     return attachment(text, f"{content_type}; charset=utf-8", name, extension)
 
 
-def table_answer(text: str, name: str, **about: str) -> HttpResponse:
-    """A CSV table with a head of product, citation, and the facts `about`."""
-    return file_answer(head_of(**about) + text, "text/csv", name, "csv")
+def table_answer(text: str, name: str, **head: str) -> HttpResponse:
+    """A CSV table with a head of product, citation, and the facts `head`."""
+    return file_answer(head_of(**head) + text, "text/csv", name, "csv")
 
 
 Exports = Mapping[str, Export[Any]]
@@ -66,12 +66,14 @@ def export_path(rows: QuerySet[Any], page: str, listing: str, exports: Exports) 
         """A row that the format cannot express leads back to its page, with a message."""
         row = get_object_or_404(rows.all(), pk=pk)
         supported = exports_for(exports, row.isa.name)
-        chosen = supported[choice_parameter(request, "format", tuple(supported), next(iter(supported)))]
+        answer_format = supported[
+            choice_parameter(request, "format", tuple(supported), next(iter(supported)))
+        ]
         try:
-            text = chosen.write(row)
+            text = answer_format.write(row)
         except ExchangeError as error:
             messages.error(request, f"The file was not exported: {error}")
             return redirect(page, pk)
-        return file_answer(text, chosen.content_type, row.name, chosen.extension)
+        return file_answer(text, answer_format.content_type, row.name, answer_format.extension)
 
     return path(f"{listing}/<int:pk>/export/", export, name=f"{page}-export")

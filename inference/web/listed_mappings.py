@@ -53,8 +53,8 @@ def source_label(evaluation: Evaluation) -> str:
 def best_score(row: PortMapping | ResourceMapping) -> ListedMapping | None:
     """A mapping with the best evaluation in cycles; None without one."""
     rows = [ListedMapping(row, evaluation) for evaluation in evaluations_of(row).filter(unit="cycles")]
-    own = (listed for listed in rows if not isinstance(listed.judgement, OtherCore))
-    return next(own, rows[0] if rows else None)
+    judged = (listed for listed in rows if not isinstance(listed.judgement, OtherCore))
+    return next(judged, rows[0] if rows else None)
 
 
 def evaluation_url(evaluation: Evaluation) -> str:

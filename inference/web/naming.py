@@ -9,29 +9,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import URLPattern, path, reverse
 
-from inference.core.texts import check_line
-from inference.formats.problems import ExchangeError
 from inference.models.named import Named
-from inference.storage.names import NOTE_LIMIT, check_name_free, free_name, kind_of, rename
+from inference.storage.names import NOTE_LIMIT, free_name, kind_of, rename
 from inference.web.deleting import delete_unless_needed, dependents_of
-from inference.web.request_fields import StrictForm
-
-
-def validate_line(text: str) -> None:
-    """Validator of form fields: the text must be a valid name."""
-    try:
-        check_line(text)
-    except ValueError as error:
-        raise ValidationError(str(error)) from None
-
-
-def validated_name(model: type[Named], name: str) -> str:
-    """The name itself; raises `ValidationError` if it is malformed or not unique."""
-    try:
-        check_name_free(model, name)
-    except ExchangeError as error:
-        raise ValidationError(str(error)) from error
-    return name
+from inference.web.request_fields import StrictForm, validate_line
 
 
 class NameAndNoteForm(StrictForm):

@@ -136,13 +136,13 @@ def page_of(
     backwards = start is not None and start.backwards
     sign = "-" if order.descending != backwards else ""
     items = list(remaining.order_by(f"{sign}{field}", f"{sign}id")[: size + 1])
-    more = len(items) > size
+    has_more = len(items) > size
     items = items[:size]
     if backwards:
         items.reverse()
     if not items:
         return Page(items, counted[0], more=counted[1])
-    has_next, has_previous = (True, more) if backwards else (more, start is not None)
+    has_next, has_previous = (True, has_more) if backwards else (has_more, start is not None)
     return Page(
         items,
         counted[0],
@@ -179,9 +179,9 @@ def _rows_after(
     """Rows after a cursor in its direction; None if its value does not have the field's type."""
     side = "lt" if descending != start.backwards else "gt"
     try:
-        further = Q(**{f"{field}__{side}": start.value})
+        condition = Q(**{f"{field}__{side}": start.value})
         tied = Q(**{field: start.value, f"id__{side}": start.row_id})
-        return rows.filter(further | tied)
+        return rows.filter(condition | tied)
     except (ValueError, TypeError):
         return None
 

@@ -27,12 +27,12 @@ from inference.core.texts import count_of
 from inference.figures import colours
 from inference.formats import quoting
 from inference.isa.targets import DEFAULT
-from inference.models import ISA, Evaluation, ExperimentSet, Machine, PortMapping, ResourceMapping
+from inference.models import ISA, Evaluation, ExperimentSet, PortMapping, ResourceMapping
 from inference.predictors.protocol import RAW_TEXT
 from inference.runs.kinds import label_of
 from inference.storage.evaluations import judgement_of
 from inference.storage.instruction_sets import code_isa
-from inference.storage.result_names import machine_label
+from inference.storage.names import machine_label
 
 register = template.Library()
 
@@ -60,14 +60,19 @@ _ACCESS = re.compile(r"^(?P<what>.*?)(?P<width>\[[^][]*\])?(?P<access>:[A-Za-z]+
 
 
 @register.filter
-def kind_label(kind: str) -> str:
-    return label_of(kind)
+def ticked(text: str) -> SafeString:
+    """Return the text with the parts between backticks as code."""
+    parts = text.split("`")
+    return format_html_join(
+        "",
+        "{}",
+        ((format_html("<code>{}</code>", part) if at % 2 else part,) for at, part in enumerate(parts)),
+    )
 
 
-@register.filter
-def machine(row: Machine) -> str:
-    """Zen 5 (AMD EPYC 9R14), this computer."""
-    return machine_label(row)
+register.filter("kind_label", label_of)
+register.filter("machine", machine_label)
+register.filter("shell_word", quoting.shell_word)
 
 
 @register.simple_block_tag(takes_context=True)
@@ -135,7 +140,7 @@ def choice(
     name: str,
     label: str,
     options: Iterable[Any],
-    chosen: Any = "",
+    value: Any = "",
     *,
     none: str | None = None,
     submits: bool = False,
@@ -150,7 +155,7 @@ def choice(
         "name": name,
         "label": label,
         "options": [_option(option) for option in options],
-        "chosen": getattr(chosen, "pk", chosen),
+        "chosen": getattr(value, "pk", value),
         "none": none,
         "submits": submits,
         "field_id": field_id or name,
@@ -189,8 +194,8 @@ def verdict(judged: object, noun: str = "experiments", *, brief: bool = True) ->
         brief: Show the word alone.
     """
     if isinstance(judged, dict):
-        known = {name: judged.get(name) for name in ("mape", "pearson", "kendall")}
-        judged = Scores(judged.get("n") or 0, **known)
+        scores = {name: judged.get(name) for name in ("mape", "pearson", "kendall")}
+        judged = Scores(judged.get("n") or 0, **scores)
     if isinstance(judged, Evaluation):
         judged = judgement_of(judged)
     elif isinstance(judged, Scores):
@@ -221,12 +226,6 @@ def with_message(detail: str) -> SafeString | str:
         sentence,
         message,
     )
-
-
-@register.filter
-def shell_word(text: str) -> str:
-    """Return a text quoted as one word of a shell command."""
-    return quoting.shell_word(text)
 
 
 @register.filter
@@ -265,6 +264,13 @@ def change(value: float | None, places: int = 1) -> str:
 
 
 @register.filter
+def capfirst(text: object) -> str:
+    """Return a text with a capital first letter; µ stays: its capital looks like M."""
+    words = str(text)
+    return words if words.startswith("µ") else words[:1].upper() + words[1:]
+
+
+@register.filter
 def subscript(text: str) -> SafeString:
     """Return a text with its R_max as R with a subscript."""
     return format_html_join(R_MAX, "{}", ((part,) for part in str(text).split("R_max")))
@@ -285,9 +291,9 @@ def percent(value: float | None) -> str:
 
 
 @register.filter
-def share(value: float | None) -> str:
-    """0.0955 → 9.6 %; the value is a fraction of 1."""
-    return UNKNOWN if value is None else f"{100 * value:.1f}\N{NO-BREAK SPACE}%"
+def share(value: float | None, places: int = 1) -> str:
+    """A fraction of 1 in per cent: 0.0955 → 9.6 %, 0.934|share:2 → 93.40 %."""
+    return UNKNOWN if value is None else f"{100 * value:.{places}f}\N{NO-BREAK SPACE}%"
 
 
 @register.filter
@@ -341,11 +347,11 @@ def about(seconds: float | None) -> str:
 @register.filter
 def about_range(span: TimeRange) -> str:
     """The ends of an estimate: "8 to 14 min"; "" where they look alike."""
-    least, most = about(span.least), about(span.most)
-    if least == most:
+    lowest, highest = about(span.least), about(span.most)
+    if lowest == highest:
         return ""
-    number, _, unit = least.partition(" ")
-    return f"{number if most.endswith(f' {unit}') and most.count(' ') == 1 else least} to {most}"
+    number, _, unit = lowest.partition(" ")
+    return f"{number if highest.endswith(f' {unit}') and highest.count(' ') == 1 else lowest} to {highest}"
 
 
 @register.filter

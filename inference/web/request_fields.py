@@ -1,4 +1,4 @@
-"""Forms derived from requests of runs, with strict field names, and starting runs from them."""
+"""Fields of forms: strict ones, names, and those derived from requests of runs; starting runs from them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ from django.shortcuts import render
 
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
+from inference.core.texts import check_line
+from inference.formats.problems import ExchangeError
 from inference.models import Run
+from inference.models.named import Named
 from inference.runs.errors import ConfigError, DuplicateRunNameError
 from inference.runs.lifecycle import submit, unused_name
 from inference.runs.request import FieldShape, RequestPart, RunRequest
-from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
+from inference.storage.names import NAME_LIMIT, NOTE_LIMIT, check_name_free
 
 _COMMON_FIELDS = frozenset({"csrfmiddlewaretoken", "press"})
 """Fields that every page may post: Django's CSRF token, and the button."""
@@ -45,6 +48,23 @@ class StrictForm(forms.Form):
             for name in sorted(set(self.data).difference(fields, self.extra_fields, _COMMON_FIELDS)):
                 near = " or ".join(map(repr, get_close_matches(name, fields, 2, cutoff=0.0)))
                 self.add_error(None, f"There is no field {name[:80]!r} here: leave it out, or send {near}.")
+
+
+def validate_line(text: str) -> None:
+    """Validator of form fields: the text must be a valid name."""
+    try:
+        check_line(text)
+    except ValueError as error:
+        raise ValidationError(str(error)) from None
+
+
+def validated_name(model: type[Named], name: str) -> str:
+    """The name itself; raises `ValidationError` if it is malformed or not unique."""
+    try:
+        check_name_free(model, name)
+    except ExchangeError as error:
+        raise ValidationError(str(error)) from error
+    return name
 
 
 _PLAIN: Mapping[Any, type[forms.Field]] = {

@@ -118,10 +118,10 @@ def _step_text(step: PlannedStep) -> str:
     return f"about {about(step.left)}" if step.left else "not known yet"
 
 
-def add_set_option(parser: ArgumentParser, what: str) -> None:
+def add_set_option(parser: ArgumentParser, noun: str) -> None:
     """Add the repeatable option `--set key=value`, whose values `named_values` parses."""
     parser.add_argument(
-        "--set", metavar="key=value", action="append", default=[], dest="overrides", help=what
+        "--set", metavar="key=value", action="append", default=[], dest="overrides", help=noun
     )
 
 
@@ -142,12 +142,12 @@ def chosen_schemes(isa: ISA, selection: str, select: Select = select_schemes) ->
     word = selection.strip().lower()
     if word in ("all", PROBE_SELECTION):
         return {"schemes": word}
-    chosen = list(select(isa.schemes.all(), selection).values_list("pk", flat=True))
-    if not chosen:
+    selected_ids = list(select(isa.schemes.all(), selection).values_list("pk", flat=True))
+    if not selected_ids:
         raise CommandError(
             f"--schemes {selection!r} selects none of the {len(scheme_ids(isa))} schemes of {isa.name}"
         )
-    return {"schemes": word} if word in SELECTIONS else {"schemes": chosen, "scheme_filter": selection}
+    return {"schemes": word} if word in SELECTIONS else {"schemes": selected_ids, "scheme_filter": selection}
 
 
 def scheme_count(isa: ISA, schemes: str | Sequence[int]) -> int:

@@ -206,10 +206,10 @@ def cookie_name() -> str:
 
 def remember_browser(request: HttpRequest, response: HttpResponseBase, user: User) -> None:
     """Set the cookie by which the browser is recognised as one of this user's."""
-    known = _known_accounts(request)
-    number = _browser_number(known, user) or secrets.token_urlsafe(16)
-    known.pop(str(user.pk), None)
-    newest = [*known.items(), (str(user.pk), [number, _password_digest(user)])][-_MAX_ACCOUNTS:]
+    browsers = _known_accounts(request)
+    number = _browser_number(browsers, user) or secrets.token_urlsafe(16)
+    browsers.pop(str(user.pk), None)
+    newest = [*browsers.items(), (str(user.pk), [number, _password_digest(user)])][-_MAX_ACCOUNTS:]
     response.set_cookie(
         cookie_name(),
         signing.dumps(dict(newest), salt=_COOKIE_SALT),
@@ -222,22 +222,22 @@ def remember_browser(request: HttpRequest, response: HttpResponseBase, user: Use
 
 def source_of(request: HttpRequest, name: str) -> AttemptSource:
     """Origin of an attempt to log in as `name`."""
-    address, known = request.META.get("REMOTE_ADDR", ""), _known_accounts(request)
-    user = User.objects.filter(username=name).first() if known else None
-    return AttemptSource(address, "" if user is None else _browser_number(known, user))
+    address, browsers = request.META.get("REMOTE_ADDR", ""), _known_accounts(request)
+    user = User.objects.filter(username=name).first() if browsers else None
+    return AttemptSource(address, "" if user is None else _browser_number(browsers, user))
 
 
-def _browser_number(known: BrowserNumbers, user: User) -> str:
-    number, password = known.get(str(user.pk), ("", ""))
+def _browser_number(browsers: BrowserNumbers, user: User) -> str:
+    number, password = browsers.get(str(user.pk), ("", ""))
     return number if number and secrets.compare_digest(password, _password_digest(user)) else ""
 
 
 def _known_accounts(request: HttpRequest) -> BrowserNumbers:
     try:
-        known: BrowserNumbers = signing.loads(
+        browsers: BrowserNumbers = signing.loads(
             request.COOKIES.get(cookie_name(), ""), salt=_COOKIE_SALT, max_age=_LIFETIME
         )
-        return known
+        return browsers
     except signing.BadSignature:
         return {}
 

@@ -198,8 +198,10 @@ def _sha256(path: Path) -> str:
 
 
 def _check_migrations(path: Path, manifest: BackupManifest) -> None:
-    known = {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
-    newer = [name for name in manifest.migrations if name.partition(".")[0] in OWN_APPS and name not in known]
+    migrations = {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
+    newer = [
+        name for name in manifest.migrations if name.partition(".")[0] in OWN_APPS and name not in migrations
+    ]
     if newer:
         raise BackupError(
             f"{path} is of version {manifest.version}, this is {__version__}, which does not know "

@@ -118,12 +118,12 @@ def _ignored_objects(source: sqlite3.Connection, columns: Collection[str]) -> st
     missing = set(columns) - {name for kind, name, page in entries if kind == "table" and page}
     if missing:
         raise BackupError(f"the back-up has no table {min(missing)}, or another thing of that name")
-    own = {*columns, MigrationRecorder.Migration._meta.db_table}
+    tables = {*columns, MigrationRecorder.Migration._meta.db_table}
     unknown = [
         f"{kind} {name}"
         for kind, name, _ in sorted(entries)
         if kind in ("trigger", "view")
-        or (kind == "table" and name not in own and not name.startswith("sqlite_"))
+        or (kind == "table" and name not in tables and not name.startswith("sqlite_"))
     ]
     return f"left out, since pmweb has none of that name: {', '.join(unknown)}" if unknown else ""
 

@@ -29,9 +29,9 @@ REFUSED_SECONDS = 1.0
 """Seconds that a refused connection stays open for input: closed at once, the answer could be lost."""
 
 
-def plain_answer(status: str, text: str, *more: str) -> bytes:
-    """An HTTP answer made without Django, which closes the connection; `more`: header lines."""
-    lines = (f"HTTP/1.1 {status}", *more, "Content-Type: text/plain; charset=utf-8", "Connection: close")
+def plain_answer(status: str, text: str, *headers: str) -> bytes:
+    """An HTTP answer made without Django, which closes the connection; `headers`: header lines."""
+    lines = (f"HTTP/1.1 {status}", *headers, "Content-Type: text/plain; charset=utf-8", "Connection: close")
     return "\r\n".join((*lines, f"Content-Length: {len(text) + 1}", "", f"{text}\n")).encode()
 
 

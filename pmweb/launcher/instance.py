@@ -110,8 +110,8 @@ def _lock(descriptor: int, home: Path) -> None:
 
 def _read_announcement(text: bytes) -> dict[str, str]:
     try:
-        known: dict[str, str] = json.loads(text)
-        return known
+        facts: dict[str, str] = json.loads(text)
+        return facts
     except ValueError:  # the holder has not written it yet
         return {}
 

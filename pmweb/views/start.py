@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from anica_app.features.campaigns.query import discovery_row, newest, newest_mistakes
-from inference.features.asking.loop.cpus import cpus
+from inference.features.asking.loop.query import cpus
 from inference.features.library.mappings.query import port_mappings
 from inference.features.library.sets.query import experiment_sets
 from inference.features.machines.machines.query import (

@@ -119,7 +119,7 @@ def test_nothing_outlives_its_owner(tmp_path):
     )
     owner = subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[2])
     try:
-        wait_until(pid.exists, 20, "the program to run")
+        wait_until(pid.exists, 60, "the program to run")
         assert is_alive(int(pid.read_text()))
     finally:
         owner.kill()

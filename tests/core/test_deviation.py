@@ -8,8 +8,9 @@ import pytest
 from inference.core.deviation import Sampling, deviation
 from inference.core.errors import InvalidInputError
 from inference.core.evaluator import PortMappingModel
+from inference.core.experiment import Unit
 from inference.core.mapping import PortMapping
-from inference.core.metrics import Unit, score
+from inference.core.metrics import score
 from inference.core.resources import ResourceMapping, from_port_mapping
 from inference.core.sampling import random_mixes
 from inference.core.throughput import inverse_throughput

@@ -31,7 +31,7 @@ def test_threads_are_shared_out_among_the_pieces(threads: int, pieces: int, each
 
 
 def test_pieces_are_worked_on_at_the_same_time() -> None:
-    meeting = threading.Barrier(2, timeout=30)
+    meeting = threading.Barrier(2, timeout=60)
 
     def meet(common: bytes, piece: bytes, context: TaskContext) -> bytes:
         meeting.wait()

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from inference.core.errors import InvalidInputError
-from inference.core.metrics import Scores, Unit, convert, score
+from inference.core.experiment import Unit
+from inference.core.metrics import Scores, convert, score
 from tests.drawn import examples
 
 VALUES = st.floats(0.01, 1000)

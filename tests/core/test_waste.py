@@ -26,7 +26,7 @@ def test_each_time_is_divided_by_its_waste() -> None:
 
 
 def test_what_code_takes_on_any_ports_is_not_wasted() -> None:
-    times = wasteful_times(MEASURED, MAPPING, wasteful, least={BOTH: 1.3})
+    times = wasteful_times(MEASURED, MAPPING, wasteful, lower_bounds={BOTH: 1.3})
     assert times.bounds.tolist() == [0.5, 1.3]
     assert times.corrected == pytest.approx(MEASURED)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.errors import InvalidInputError
-from inference.core.metrics import Unit
+from inference.core.experiment import Unit
 from inference.figures.heatmap import BINS, BinCounts, HeatMap, Reach, bins_of, heat_map
 from tests.drawn import examples
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from inference.core.metrics import Unit
+from inference.core.experiment import Unit
 from inference.formats.parsing import AnyNames, Parsed, parse
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inference.core.mapping import uops_of
 from inference.formats.import_formats import read
 from inference.formats.measured_rows import LARGEST_OF_SOURCES
 from inference.formats.parsing import AnyNames, Parsed, resolve
@@ -17,6 +18,20 @@ INTEL = """\
 Intel Core;;;;;;
 Instruction;Operands;µops fused domain;µops each port;Latency;Reciprocal throughput;Comments
 SHL SHR;r,i;1;p06;1;0,5;
+"""
+PORTS = """\
+"A Core",,,,,,,
+Instruction,Operands,µops,µops unfused domain,µops each port,Latency,Reciprocal throughput,Comments
+"ADD","r,r",1,1,"p0156",1,0.25,
+"ADD","r,m",1,2,"p0156 p23",,0.5,
+"ADD","m,r",2,4,"2p0156 2p237 p4",5,1,
+"SHL","r,cl",3,3,"3p06",2,2,
+"MULPS","x,x",1,1,"P01",4,0.5,
+"PSHUFB","x,x",1,1,"p1 p5",1,0.5,"either"
+"DIVPS","x,x",1,1,"p0",11,3,
+"NOP",,1,0,"none",,0.25,
+"INC","r",1,1,"p0156",1,0.25,
+"INC","r",1,1,"p06",1,0.5,"another"
 """
 
 
@@ -85,7 +100,32 @@ def test_latencies_are_of_registers_alone() -> None:
     }
 
 
-@given(st.lists(st.sampled_from(SHEET.splitlines()) | st.text(max_size=40), max_size=8))
+def test_ports_are_those_of_as_many_uops_as_the_row_has() -> None:
+    parsed = parsed_of(PORTS, "ports")
+    assert parsed.lines() == []
+    mapping = parsed.mapping
+    assert mapping is not None
+    assert mapping.ports == ("0", "1", "2", "3", "5", "6")
+    mask = {name: 1 << bit for bit, name in enumerate(mapping.ports)}
+    alu, loads = sum(mask[name] for name in "0156"), mask["2"] | mask["3"]
+    assert dict(mapping.usage.items()) == {
+        **{f"add GPR[{bits}]:RW, GPR[{bits}]:R": uops_of([(alu, 1)]) for bits in (32, 64)},
+        **{f"add GPR[{bits}]:RW, MEM[{bits}]:R": uops_of([(alu, 1), (loads, 1)]) for bits in (32, 64)},
+        **{f"shl GPR[{bits}]:RW, cl:R": uops_of([(mask["0"] | mask["6"], 3)]) for bits in (32, 64)},
+        "mulps XMM:RW, XMM:R": uops_of([(mask["0"] | mask["1"], 1)]),
+        "vmulps XMM:W, XMM:R, XMM:R": uops_of([(mask["0"] | mask["1"], 1)]),
+    }
+    reasons = set(parsed.left_out.values())
+    assert reasons == {
+        "its ports are '2p0156 2p237 p4' of '4' µops",
+        "its ports are 'p1 p5' of '1' µops",
+        "the table has no port for its divider",
+        "its ports are 'none'",
+        "rows of it differ in their ports",
+    }
+
+
+@given(st.lists(st.sampled_from(SHEET.splitlines() + PORTS.splitlines()) | st.text(max_size=40), max_size=8))
 def test_lines_in_any_order_never_raise(lines: list[str]) -> None:
-    for part in ("throughputs", "latencies"):
+    for part in ("throughputs", "latencies", "ports"):
         parsed_of("\n".join(["Instruction,Operands,Reciprocal throughput,Latency", *lines]), part)

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from inference.core.experiment import Experiment
-from inference.core.metrics import Unit
+from inference.core.experiment import Experiment, Unit
 from inference.formats.problems import ExchangeError
 from inference.models import ISA, ExperimentSet, PortMapping
 from inference.models import Experiment as ExperimentRow

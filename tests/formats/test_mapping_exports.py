@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inference.core.experiment import Unit
 from inference.core.mapping import PortMapping, uops_of
-from inference.core.metrics import Unit
 from inference.formats.exegesis import MODES, LlvmInstances, write_exegesis_yaml
 from inference.formats.exports import ExportedCore, ExportedMapping
 from inference.formats.llvm_td import Opcodes, write_llvm_td

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inference.core.experiment import Experiment
-from inference.core.metrics import Unit
+from inference.core.experiment import Experiment, Unit
 from inference.formats.file_formats import FORMATS, FileContent, Format
 from inference.formats.file_numbers import FileUnit
 from inference.formats.import_formats import bytes_to_store, pack, read, unpack
@@ -107,6 +106,7 @@ PART_OF = {
     "rvv-bench-throughputs": ("rvv-bench", ""),
     "agner-throughputs": ("agner", ""),
     "agner-latencies": ("agner", "latencies"),
+    "agner-ports": ("agner", "ports"),
 }
 """Of formats with several parts: the file, and the part that is read."""
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from inference.core.metrics import Unit
+from inference.core.experiment import Unit
 from inference.formats import experiment_csv, import_formats
 from inference.formats.parsing import AnyNames, parse
 from inference.formats.problems import MAX_LISTED

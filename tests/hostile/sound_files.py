@@ -155,9 +155,8 @@ def campaign_archive() -> bytes:
 @cache
 def run_archive() -> bytes:
     """An evaluation with its mapping and its experiments. Stores them on the way, the first time."""
-    from inference.core.experiment import Experiment, Measured
+    from inference.core.experiment import Experiment, Measured, Unit
     from inference.core.mapping import PortMapping as Mapping
-    from inference.core.metrics import Unit
     from inference.models import ExperimentSet, PortMapping, Run
     from inference.runs.lifecycle import submit
     from inference.storage.evaluations import evaluate

@@ -8,9 +8,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.core.experiment import Experiment, Measured
+from inference.core.experiment import Experiment, Measured, Unit
 from inference.core.mapping import PortMapping, uops_of
-from inference.core.metrics import Unit, convert
+from inference.core.metrics import convert
 from inference.core.resources import ResourceMapping
 from inference.formats.experiment_csv import write_experiment_csv
 from inference.formats.import_formats import name_list_of

@@ -24,7 +24,7 @@ TEXTLESS = {"program", "samples", "back-up", "agent-message"}
 """Machine code, and readers whose texts other tests are about."""
 OTHER_PARTS = {
     *("uops-info-measured", "osaca-latencies", "winic-latencies"),
-    *("instlat-latencies", "insn-bench-latencies", "agner-latencies"),
+    *("instlat-latencies", "insn-bench-latencies", "agner-latencies", "agner-ports"),
 }
 """Formats of files that another format reads as well, unless a part of them is chosen."""
 HOSTILE = ("\n--- a/x", "\u2028x", "\u202e", "\x1b[2J", "\x85x")

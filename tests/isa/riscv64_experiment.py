@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from random import Random
 
 from tests.isa.access_experiment import MEMORY_BYTES, Bank, Case, Machine
-from tests.isa.riscv64_program import MACHINE, QEMU, machine_code
+from tests.isa.riscv64_program import EVERYTHING, MACHINE, QEMU, machine_code
 
 POINTER = 31
 _GENERAL, _FLOATS = range(1, POINTER), range(32)
@@ -100,5 +100,5 @@ RISCV = Machine(
     _program_of,
     _entry,
     _leave,
-    [QEMU or "", "-cpu", "rv64,zba=true,zbb=true,zbs=true,Zfh=true"],
+    [QEMU or "", "-cpu", EVERYTHING],
 )

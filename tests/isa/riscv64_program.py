@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -21,6 +22,18 @@ needs_llvm_mc = pytest.mark.skipif(llvm_mc.program() is None, reason="llvm-mc is
 needs_qemu = pytest.mark.skipif(
     QEMU is None or llvm_mc.program() is None, reason="qemu-riscv64 or llvm-mc is not installed"
 )
+
+
+def _cpus() -> frozenset[str]:
+    if QEMU is None:
+        return frozenset()
+    listed = subprocess.run([QEMU, "-cpu", "help"], check=False, capture_output=True, text=True)
+    return frozenset(listed.stdout.split())
+
+
+HAS_ZICOND = "max" in _cpus()
+"""Since 8.2, QEMU has the processor of all extensions; Debian 12's 7.2 has neither it nor Zicond."""
+EVERYTHING = "max" if HAS_ZICOND else "rv64,zba=true,zbb=true,zbs=true,Zfh=true"
 
 
 def machine_code(lines: Sequence[str]) -> bytes:

@@ -233,3 +233,20 @@ def test_java_methods_stand_behind_their_instructions() -> None:
     piece = only_piece(perfasm)
     assert sources(piece) == ["Sum::inner:5", "Sum::outer:10"]
     assert [line.samples for line in piece.lines] == [3.46, 50.1]
+
+
+def test_regions_of_perfasm_are_called_after_their_methods() -> None:
+    dots = "." * 60
+    body = " 3.46% ↗ 0x00007f0d3c11a2c6: add %rbx,%rax\n 50.1% ╰ 0x00007f0d3c11a2c9: jne 0x00007f0d3c11a2c6\n"
+    text = (
+        f"....[Hottest Region 1]{dots}\nc2, level 4, a.b.Sum$Part::inner, version 2 \n\n{body}\n"
+        f"....[Hottest Region 2]{dots}\n [0x7f0d3c11b2c0:0x7f0d3c11b2cb] in a.b.Sum::outer\n\n"
+        f"{body.replace('3c11a', '3c11b')}\n"
+        f"....[Hottest Region 3]{dots}\nlibjvm.so, memset (12 bytes) \n\n{body.replace('3c11a', '3c11c')}\n"
+    )
+    names = [piece.name for piece in read(text, MAX_PIECES).pieces]
+    assert names == [
+        "a.b.Sum$Part::inner, region 1",
+        "a.b.Sum::outer, region 2",
+        "libjvm.so, memset (12 bytes), region 3",
+    ]

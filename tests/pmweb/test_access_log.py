@@ -26,6 +26,7 @@ from pmweb.accounts import api_tokens, people
 from pmweb.handler import Pages
 from pmweb.logs import AccessFormatter, AccessLog, JsonFormatter
 from pmweb.models import Scope
+from tests.listening import SOON
 
 COMBINED = re.compile(
     r'(?P<address>\S+) - (?P<caller>\S+) \[[^\]]+\] "(?P<request>[^"]*)" (?P<status>\d+) (?P<bytes>\d+) '
@@ -120,8 +121,8 @@ def test_a_line_of_an_agent_names_its_token(records: Any):
     async def connect(token: str) -> None:
         headers = [(b"authorization", f"Bearer {token}".encode())]
         agent = WebsocketCommunicator(AccessLog(URLRouter(agent_urlpatterns)), "/ws/agent/", headers)
-        await agent.connect()
-        await agent.disconnect()
+        await agent.connect(timeout=SOON)
+        await agent.disconnect(timeout=SOON)
 
     asyncio.run(connect(plain))
     assert (line(records)["caller"], line(records)["status"]) == (

@@ -13,7 +13,7 @@ from django.test import Client
 from inference.runs.machines import sessions
 from inference.storage.instruction_sets import new_isa
 from pmweb.asgi import application
-from tests.listening import is_open
+from tests.listening import SOON, is_open
 from tests.runs.fixtures import forget_connection
 from tests.runs.machines.answering import hello
 
@@ -27,11 +27,11 @@ async def is_let_in(origin: bytes | None, cookie: str = "", doubt: float = 0.3) 
     if origin is not None:
         headers.append((b"origin", origin))
     socket = WebsocketCommunicator(application, "/ws/runs/", headers=headers)
-    connected, _ = await socket.connect(timeout=20)
+    connected, _ = await socket.connect(timeout=SOON)
     if connected:
         # A consumer that refuses says so in a close code, which a browser can only see after the handshake.
         connected = await is_open(socket, doubt)
-    await socket.disconnect()
+    await socket.disconnect(timeout=SOON)
     return connected
 
 
@@ -66,10 +66,10 @@ async def test_an_agent_needs_a_token_and_neither_origin_nor_session():
     plain = await database_sync_to_async(_token)()
     headers = [(b"host", b"192.0.2.1:8000"), (b"authorization", f"Bearer {plain}".encode())]
     socket = WebsocketCommunicator(application, "/ws/agent/", headers=headers)
-    assert (await socket.connect(timeout=20))[0]
+    assert (await socket.connect(timeout=SOON))[0]
     await socket.send_to(text_data=hello())
-    assert (await socket.receive_json_from(timeout=20))["type"] == "welcome"
-    await socket.disconnect()
+    assert (await socket.receive_json_from(timeout=SOON))["type"] == "welcome"
+    await socket.disconnect(timeout=SOON)
 
 
 def _token() -> str:

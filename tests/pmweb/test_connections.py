@@ -28,6 +28,9 @@ from tests.runs.machines.fixtures import Web
 __all__ = ["migrated"]
 
 MAX_CONNECTIONS, HEAD_SECONDS = 20, 4
+SOON = 60.0
+"""Seconds within which a busy computer does what takes `HEAD_SECONDS`."""
+
 ASK = b"GET /health/ HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
@@ -70,7 +73,7 @@ def test_a_head_that_drips_in_for_ever_is_ended(web: Web):
         slow.sendall(b"GET /health/ HTTP/1.1\r\nHost: localhost\r\n")
         slow.settimeout(1.0)
         said = b""
-        while time.monotonic() - begun < HEAD_SECONDS + 20:
+        while time.monotonic() - begun < SOON:
             try:
                 slow.sendall(b"X-Slow: 1\r\n")
                 said += slow.recv(4096)
@@ -79,13 +82,13 @@ def test_a_head_that_drips_in_for_ever_is_ended(web: Web):
             except TimeoutError:
                 continue
         assert said.startswith(b"HTTP/1.1 408")
-        assert HEAD_SECONDS - 2 < time.monotonic() - begun < HEAD_SECONDS + 10
+        assert time.monotonic() - begun > HEAD_SECONDS - 2
 
 
 def test_whoever_says_nothing_is_let_go_and_kept_connections_are_not(web: Web):
     with connect(web, "127.0.0.3") as silent, connect(web, "127.0.0.3") as kept:
         assert b"200 OK" in ask(kept)
-        silent.settimeout(HEAD_SECONDS + 10)
+        silent.settimeout(SOON)
         assert silent.recv(100) == b""
         assert b"200 OK" in ask(kept), "between requests there is more time"
 

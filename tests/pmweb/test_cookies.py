@@ -33,7 +33,7 @@ async def answer_to(host: str, cookie: str, **headers: str) -> tuple[str, list[s
     call = HttpCommunicator(
         PortCookies(echo), "GET", "/", headers=[(a.encode(), b.encode()) for a, b in sent.items()]
     )
-    answer = await call.get_response(timeout=20)
+    answer = await call.get_response(timeout=60)
     return answer["body"].decode(), [value.decode().partition(";")[0] for _, value in answer["headers"]]
 
 

@@ -114,10 +114,10 @@ async def answered(pages: Pages, address: str, **more: Any) -> tuple[int, list[b
     scope = {"type": "http", "method": "GET", "path": where, "query_string": query.encode(), "headers": []}
     visitor = ApplicationCommunicator(pages, {**scope, **more})
     await visitor.send_input({"type": "http.request", "body": b""})
-    begun = await visitor.receive_output(10)
+    begun = await visitor.receive_output(60)
     parts, more = [], True
     while more:
-        part = await visitor.receive_output(10)
+        part = await visitor.receive_output(60)
         parts.append(part.get("body", b""))
         more = part.get("more_body", False)
     await visitor.wait(60)
@@ -203,8 +203,8 @@ async def test_a_stream_ends_when_its_visitor_leaves(pages: Pages) -> None:
     scope = {"type": "http", "method": "GET", "path": "/endless/", "query_string": b"", "headers": []}
     visitor = ApplicationCommunicator(pages, scope)
     await visitor.send_input({"type": "http.request", "body": b""})
-    assert (await visitor.receive_output(10))["status"] == 200
-    assert (await visitor.receive_output(10))["body"] == b"more"
+    assert (await visitor.receive_output(60))["status"] == 200
+    assert (await visitor.receive_output(60))["body"] == b"more"
     assert not CLOSED.is_set()
     await visitor.send_input({"type": "http.disconnect"})
     await visitor.wait(60)
@@ -267,7 +267,7 @@ async def test_of_a_long_answer_all_but_its_body_is_the_same(pages: Pages) -> No
     scope = {"type": "http", "method": "GET", "path": "/long/", "query_string": b"", "headers": []}
     visitor = ApplicationCommunicator(pages, scope)
     await visitor.send_input({"type": "http.request", "body": b""})
-    begun = await visitor.receive_output(10)
+    begun = await visitor.receive_output(60)
     assert begun["status"] == 201
     assert {(b"X-Own", b"1"), (b"Set-Cookie", b"a=b; Path=/")} <= set(begun["headers"])
     await visitor.wait(60)

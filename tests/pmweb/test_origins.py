@@ -24,7 +24,7 @@ async def is_let_in(origin: str, host: str = "localhost:8000", **headers: str) -
     socket = WebsocketCommunicator(
         SameOriginOnly(accepting), "/ws/runs/", headers=[(a.encode(), b.encode()) for a, b in sent.items()]
     )
-    connected, _ = await socket.connect(timeout=20)
+    connected, _ = await socket.connect(timeout=60)
     return connected
 
 

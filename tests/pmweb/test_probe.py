@@ -17,7 +17,7 @@ GOOD = b'HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n{"product": "p
 @pytest.fixture
 def server() -> Iterator[socket.socket]:
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        listening.settimeout(10)
+        listening.settimeout(60)
         yield listening
 
 

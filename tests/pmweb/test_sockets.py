@@ -55,7 +55,7 @@ async def socket_of(client: Client, path: str = "/ws/runs/", **headers: str):
     try:
         yield socket
     finally:
-        await socket.disconnect()
+        await socket.disconnect(timeout=SOON)
 
 
 async def test_a_viewer_listens():

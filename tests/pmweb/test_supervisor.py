@@ -240,7 +240,7 @@ def test_a_child_whose_heart_beats_and_one_that_is_still_starting_are_left_alone
     for each in (alive, starting):
         each.send(signal.SIGKILL)
         assert each.process is not None
-        assert each.process.wait(30) == -signal.SIGKILL
+        assert each.process.wait(60) == -signal.SIGKILL
 
 
 def test_a_supervisor_that_was_away_itself_begins_to_count_anew(tmp_path, clock):
@@ -254,5 +254,5 @@ def test_a_supervisor_that_was_away_itself_begins_to_count_anew(tmp_path, clock)
     clock.now += 0.3
     hung.listen(was_absent=False)
     assert hung.end_if_hung()
-    assert hung.process.wait(30) == -signal.SIGKILL
+    assert hung.process.wait(60) == -signal.SIGKILL
     assert not hung.end_if_hung()

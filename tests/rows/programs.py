@@ -18,8 +18,8 @@ from anica_app.features.coverage.job import CoverageConfig
 from anica_app.formats.campaign_zip import read_part, tree_of_path
 from anica_app.models import Campaign, Discovery, Family
 from anica_app.storage.campaigns import store_campaign
+from inference.core.experiment import Unit
 from inference.core.latency import LatencyProblem, infer_latencies
-from inference.core.metrics import Unit
 from inference.core.resources import ResourceMapping as Resources
 from inference.features.learning.core_model.storing import store_parts
 from inference.formats.block_sets import BlockSetOptions
@@ -211,34 +211,23 @@ def front_end(machine: Machine) -> MeasuredFrontEnd:
 
 
 @pytest.fixture
-def world(
+def result_numbers(
     machine: Machine,
     mapping: PortMapping,
     resource_mapping: ResourceMapping,
     experiment_set: ExperimentSet,
     evaluation: Evaluation,
-    run: Run,
-    upload: Upload,
-    question: Run,
-    block_set: BasicBlockSet,
-    block_file: Upload,
-    coverage: Run,
-    matrix: Run,
-    accuracy_check: Run,
-    comparison: Run,
-    discovery: Discovery,
-    difference: Run,
-    model_check: Run,
-    administrator: User,
 ) -> dict[str, int]:
-    """{parameter of a path: the number of a row that is there}."""
+    """Numbers of what is measured and inferred."""
+    scheme = InstructionScheme.objects.get(text=ADD)
     other = PortMapping.objects.create(
         name="another", isa=mapping.isa, origin="import", ports=["a"], created=timezone.now()
     )
-    other.usages.create(scheme=InstructionScheme.objects.get(text=ADD), mask=1, count=1)
+    other.usages.create(scheme=scheme, mask=1, count=1)
+    measured = front_end(machine)
     return {
         "isa_id": mapping.isa_id,
-        "scheme_id": InstructionScheme.objects.get(text=ADD).pk,
+        "scheme_id": scheme.pk,
         "machine_id": machine.pk,
         "token_id": machine.tokens.create(digest="d").pk,
         "set_id": experiment_set.pk,
@@ -249,37 +238,87 @@ def world(
         "resource_mapping_id": resource_mapping.pk,
         "latency_set_id": latencies(machine).pk,
         "other_latency_set_id": latencies(machine, "another").pk,
-        "front_end_id": (measured := front_end(machine)).pk,
+        "front_end_id": measured.pk,
         "core_model_id": store_parts("lab", mapping, None, measured).pk,
-        "place": 0,
         "evaluation_id": evaluation.pk,
+    }
+
+
+@pytest.fixture
+def run_numbers(
+    run: Run,
+    question: Run,
+    coverage: Run,
+    matrix: Run,
+    accuracy_check: Run,
+    comparison: Run,
+    difference: Run,
+    model_check: Run,
+) -> dict[str, int]:
+    """Numbers of runs of several kinds."""
+    return {
         "run_id": run.pk,
-        "upload_id": upload.pk,
+        "inference_id": run.pk,
         "question_id": question.pk,
-        "block_set_id": block_set.pk,
-        "column_id": block_set.columns.get(name="two").pk,
-        "block_file_id": block_file.pk,
         "coverage_id": coverage.pk,
         "matrix_id": matrix.pk,
         "accuracy_check_id": accuracy_check.pk,
         "comparison_id": comparison.pk,
-        "campaign_id": discovery.campaign_id,
+        "difference_id": difference.pk,
+        "check_id": model_check.pk,
+    }
+
+
+@pytest.fixture
+def campaign_numbers(discovery: Discovery) -> dict[str, int]:
+    """Numbers of a campaign, its parts and another campaign."""
+    campaign = discovery.campaign
+    return {
+        "campaign_id": campaign.pk,
         "other_campaign_id": Campaign.objects.create(name="another campaign", origin="import").pk,
         "discovery_id": discovery.pk,
         "family_id": family_of(discovery).pk,
-        "file_id": discovery.campaign.files.earliest("id").pk,
-        "number": discovery.campaign.batches.earliest("number").number,
+        "file_id": campaign.files.earliest("id").pk,
+        "number": campaign.batches.earliest("number").number,
         "step": 4,
-        "predictor_id": Predictor.objects.create(
-            name="b tool", kind="planted", key="b" * 64, origin="configured"
-        ).pk,
-        "difference_id": difference.pk,
-        "check_id": model_check.pk,
-        "inference_id": run.pk,
+    }
+
+
+@pytest.fixture
+def account_numbers(administrator: User, mapping: PortMapping) -> dict[str, int]:
+    """Numbers of accounts and of what belongs to them."""
+    request = ShareRequest(items=[f"mapping:{mapping.pk}"])
+    return {
         "account_id": User.objects.create(username="somebody").pk,
-        "shared_link_id": share(administrator, ShareRequest(items=[f"mapping:{mapping.pk}"]))[0].pk,
+        "shared_link_id": share(administrator, request)[0].pk,
         "own_session_id": _own_session(administrator),
         "own_token_id": issue(administrator, "another", Scope.READ, None)[0].pk,
+    }
+
+
+@pytest.fixture
+def world(
+    result_numbers: dict[str, int],
+    run_numbers: dict[str, int],
+    campaign_numbers: dict[str, int],
+    account_numbers: dict[str, int],
+    upload: Upload,
+    block_set: BasicBlockSet,
+    block_file: Upload,
+) -> dict[str, int]:
+    """{parameter of a path: the number of a row that is there}."""
+    tool = Predictor.objects.create(name="b tool", kind="planted", key="b" * 64, origin="configured")
+    return {
+        **result_numbers,
+        **run_numbers,
+        **campaign_numbers,
+        **account_numbers,
+        "upload_id": upload.pk,
+        "block_set_id": block_set.pk,
+        "column_id": block_set.columns.get(name="two").pk,
+        "block_file_id": block_file.pk,
+        "predictor_id": tool.pk,
+        "place": 0,
         "position": 0,
         "first": 0,
         "second": 1,

@@ -3,13 +3,17 @@
 from tests.rows.lab import machine
 from tests.rows.library import experiment_set, isa, mapping, visitor
 from tests.rows.programs import (
+    account_numbers,
     block_file,
     block_set,
+    campaign_numbers,
     discovery,
     evaluation,
     program,
     reader,
     resource_mapping,
+    result_numbers,
+    run_numbers,
     session,
     upload,
     world,
@@ -28,9 +32,11 @@ from tests.rows.toy import default_x86, empty_set, toy
 from tests.runs.fixtures import migrated, site, staffed
 
 __all__ = [
+    "account_numbers",
     "accuracy_check",
     "block_file",
     "block_set",
+    "campaign_numbers",
     "comparison",
     "coverage",
     "default_x86",
@@ -49,7 +55,9 @@ __all__ = [
     "question",
     "reader",
     "resource_mapping",
+    "result_numbers",
     "run",
+    "run_numbers",
     "session",
     "site",
     "staffed",

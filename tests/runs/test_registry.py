@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from dataclasses import fields
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
@@ -16,7 +17,7 @@ import pytest
 from anica_app.features import FEATURES as ANICA_FEATURES
 from inference.features import FEATURES, REGISTRIES
 from inference.features.running.runs import kind_presentation
-from inference.features.running.runs.kind_presentation import KindPresentation
+from inference.features.running.runs.kind_presentation import KindPresentation, presentation_of
 from inference.formats import journal_events, other_formats
 from inference.formats.problems import ExchangeError
 from inference.models import Run
@@ -45,14 +46,17 @@ def test_whatever_a_kind_of_run_imports_is_there(kind: str) -> None:
     assert all(callable(getattr(job_of_kind, name)) for name in ("check", "submitted", "work"))
     assert isinstance(RUN_KINDS[kind].partial_result(Run(kind=kind)), str)
     RUN_KINDS[kind].load()
-    presentation = kind_presentation.presentation_of(kind)
+    presentation = presentation_of(kind)
     parts = [getattr(presentation, field.name) for field in fields(presentation)]
     assert all(callable(part) for part in parts if part is not None)
 
 
 def test_pages_are_those_of_kinds_that_there_are() -> None:
-    assert kind_presentation.presentation_of("guess") == KindPresentation()
+    assert presentation_of("guess") == KindPresentation()
     assert kind_presentation._LOADERS.keys() <= RUN_KINDS.keys()
+    modules = list(chain.from_iterable(load() for load in contributions.PAGE_MODULES))
+    presented = chain.from_iterable(getattr(module, "PRESENTATIONS", {}) for module in modules)
+    assert {kind for kind in RUN_KINDS if presentation_of(kind) != KindPresentation()} == set(presented)
     assert set(kind_presentation.archived_kinds()) == {
         "block",
         "check-model",

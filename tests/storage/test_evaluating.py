@@ -6,9 +6,8 @@ import pytest
 from django.conf import settings
 
 from inference.core.evaluator import PortMappingModel
-from inference.core.experiment import Experiment, Measured, MeasurementState
+from inference.core.experiment import Experiment, Measured, MeasurementState, Unit
 from inference.core.mapping import PortMapping as Mapping
-from inference.core.metrics import Unit
 from inference.formats.problems import ExchangeError
 from inference.models import ISA, Evaluation, ExperimentSet, PortMapping, Run
 from inference.storage.evaluations import compare, compare_tool, evaluate

@@ -9,9 +9,8 @@ import pytest
 
 from inference.core.errors import InvalidInputError
 from inference.core.evaluator import PortMappingModel
-from inference.core.experiment import Experiment
+from inference.core.experiment import Experiment, Unit
 from inference.core.mapping import PortMapping as Mapping
-from inference.core.metrics import Unit
 from inference.features.learning.inferring.front import front_named, front_of, point_with
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import Evaluation, ExperimentSet, FrontPoint, PortMapping, Run

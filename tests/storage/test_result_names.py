@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from inference.models import ISA, InstructionScheme, Machine
-from inference.storage.names import NAME_LIMIT
-from inference.storage.result_names import blocks_name, processor_name, result_name, selection_name
+from inference.storage.names import NAME_LIMIT, blocks_name, processor_name, result_name, selection_name
 
 ZEN4 = {"vendor": "AuthenticAMD", "family": 25, "model": 97}
 

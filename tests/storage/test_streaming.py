@@ -5,9 +5,9 @@ import pytest
 
 from inference.core.errors import InvalidInputError
 from inference.core.evaluator import PortMappingModel, described_experiments, predicted_cycles
-from inference.core.experiment import Experiment, Measured, MeasurementState
+from inference.core.experiment import Experiment, Measured, MeasurementState, Unit
 from inference.core.mapping import PortMapping as Mapping
-from inference.core.metrics import Unit, score
+from inference.core.metrics import score
 from inference.models import ISA, ExperimentSet
 from inference.storage.evaluations import compare, compare_chunks, compare_tool
 from inference.storage.recorded import held_out_rows, recorded_shares

@@ -161,8 +161,8 @@ def _read_instruction(document: Any, number: int, vocabulary: Vocabulary) -> Abs
     if not isinstance(document, dict):
         raise AnicaError(f"instruction {number} is an object of features, not {document!r}")
     if unknown := sorted(map(str, document.keys() - set(vocabulary.names))):
-        known = ", ".join(vocabulary.names)
-        raise AnicaError(f"instruction {number}: there is no feature {unknown[0]!r} here, only {known}")
+        names = ", ".join(vocabulary.names)
+        raise AnicaError(f"instruction {number}: there is no feature {unknown[0]!r} here, only {names}")
     values = []
     for name, abstraction in zip(vocabulary.names, vocabulary.abstractions, strict=True):
         try:

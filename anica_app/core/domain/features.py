@@ -170,8 +170,8 @@ def _weaker_width(comparison: str, bits: int) -> list[str]:
     """The next weaker bounds of a width, such as `<=64`."""
     wider = [width for width in _MAX_WIDTHS if width > bits or (width == bits and not comparison)]
     narrower = [width for width in _MIN_WIDTHS if width < bits or (width == bits and not comparison)]
-    most = [f"<={width}" for width in wider[:1] if comparison != ">="]
-    return most + [f">={width}" for width in narrower[-1:] if comparison != "<="]
+    upper_bounds = [f"<={width}" for width in wider[:1] if comparison != ">="]
+    return upper_bounds + [f">={width}" for width in narrower[-1:] if comparison != "<="]
 
 
 _VALUES: dict[str, Callable[[BlockScheme], str | frozenset[str]]] = {

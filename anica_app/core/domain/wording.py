@@ -217,8 +217,8 @@ def _scheme(value: Any) -> str:
 
 
 def _any_of(words: Iterable[str], last: str = "or") -> str:
-    *most, end = [*words] or [""]
-    return f"{', '.join(most)} {last} {end}" if most else end
+    *beginning, end = [*words] or [""]
+    return f"{', '.join(beginning)} {last} {end}" if beginning else end
 
 
 _PHRASES: dict[str, Callable[[Any], str]] = {

@@ -44,10 +44,13 @@ class UngroupedDiscovery:
 class DiscoveryFamily:
     """Discoveries with one cause.
 
-    `members`: their numbers, by size of the witness. `predictions`: for each tool the lowest and the highest
-    cycles of the members' witnesses, None where it gave no number. `blocks`: places, among the disagreements,
-    that a member subsumes; `own`: how many of these no larger family covers. `interval`: 95 % confidence
-    interval of `share`.
+    Attributes:
+        members: Their numbers, by size of the witness.
+        predictions: For each tool the lowest and the highest cycles of the members' witnesses, None where
+            it gave no number.
+        blocks: Places, among the disagreements, that a member subsumes.
+        own: How many of these no larger family covers.
+        interval: 95 % confidence interval of `share`.
     """
 
     name: str
@@ -69,8 +72,11 @@ class DiscoveryFamily:
 class CampaignFamilies:
     """All families, the largest share first.
 
-    `disagreements`: number of disagreements among the judged blocks; `explained`: covered by any family;
-    `by_ten`: covered by the ten largest. `questions`: number of questions that the causes took.
+    Attributes:
+        disagreements: Number of disagreements among the judged blocks.
+        explained: Covered by any family.
+        by_ten: Covered by the ten largest.
+        questions: Number of questions that the causes took.
     """
 
     families: tuple[DiscoveryFamily, ...]
@@ -88,7 +94,7 @@ def families_of(
     tools: Sequence[str],
     questions: int,
     *,
-    most: int = MAX_FAMILIES,
+    max_families: int = MAX_FAMILIES,
     pulse: Callable[[], None] = lambda: None,
 ) -> CampaignFamilies:
     """Group discoveries by cause, and compute the share of disagreements that each family explains.
@@ -103,7 +109,7 @@ def families_of(
         world: Access to the tools.
         tools: Names of the tools, for the names of families.
         questions: Largest number of changed blocks to ask about.
-        most: Largest number of families; small ones are merged beyond it.
+        max_families: Largest number of families; small ones are merged beyond it.
         pulse: Called after each block of the coverage; may raise to stop.
     """
     covered = covered_blocks(domain, [discovery.abstract for discovery in discoveries], disagreements, pulse)
@@ -129,7 +135,7 @@ def families_of(
         for discovery, weight in zip(discoveries, weights, strict=True)
     ]
     rows = {discovery.number: row for row, discovery in enumerate(discoveries)}
-    return families_of_groups(group_members(members, most), covered, rows, tools, used)
+    return families_of_groups(group_members(members, max_families), covered, rows, tools, used)
 
 
 def cause_or_guess(discovery: UngroupedDiscovery, cause: WitnessCause) -> WitnessCause:
@@ -173,15 +179,15 @@ def families_of_groups(
     explained = np.zeros(blocks, dtype=np.bool_)
     families, by_ten = [], 0
     for place, at in enumerate(order):
-        own = int((unions[at] & ~explained).sum())
+        n_new = int((unions[at] & ~explained).sum())
         explained |= unions[at]
         by_ten = int(explained.sum()) if place < 10 else by_ten
-        families.append(_family(names[place], groups[at], unions[at], own))
+        families.append(_family(names[place], groups[at], unions[at], n_new))
     return CampaignFamilies(tuple(families), blocks, int(explained.sum()), by_ten, questions)
 
 
-def _family(name: str, group: MemberGroup, union: Covered, own: int) -> DiscoveryFamily:
-    """A family with its shares; `own`: blocks that no family before it covers."""
+def _family(name: str, group: MemberGroup, union: Covered, n_new: int) -> DiscoveryFamily:
+    """A family with its shares; `n_new`: blocks that no family before it covers."""
     ranked = sorted(group.members, key=lambda member: (member.length, len(member.code), member.number))
     count, blocks = int(union.sum()), len(union)
     tools = max((len(member.cause.answers) for member in ranked), default=0)
@@ -192,7 +198,7 @@ def _family(name: str, group: MemberGroup, union: Covered, own: int) -> Discover
         ranked[0],
         tuple(_range(ranked, tool) for tool in range(tools)),
         tuple(int(place) for place in np.flatnonzero(union)),
-        own,
+        n_new,
         count / blocks if blocks else None,
         wilson(count, blocks),
     )

@@ -99,9 +99,11 @@ class TriedChange:
 class WitnessCause:
     """Why the tools disagree about a witness.
 
-    `answers`: for the unchanged block. `slower`: the tool, from 1, with more cycles; 0 where one fails.
-    `carriers`: registers, flags or memory whose cut makes the disagreement vanish, or eases it for
-    `ChainKind.LOAD`.
+    Attributes:
+        answers: For the unchanged block.
+        slower: The tool, from 1, with more cycles; 0 where one fails.
+        carriers: Registers, flags or memory whose cut makes the disagreement vanish, or eases it for
+            `ChainKind.LOAD`.
     """
 
     bound: DifferingBound
@@ -116,8 +118,11 @@ class WitnessCause:
 class ToolAccess:
     """Access to the tools.
 
-    `ask`: their answers. `executes`: one of them executes blocks. `named_bound`: the bound that a core model
-    among them names in its answers, "" for none. `isa`: the instruction set of their blocks.
+    Attributes:
+        ask: Their answers.
+        executes: One of them executes blocks.
+        named_bound: The bound that a core model among them names in its answers, "" for none.
+        isa: The instruction set of their blocks.
     """
 
     ask: Query
@@ -320,5 +325,5 @@ def _is_front_end(tried: Sequence[TriedChange], slower: int) -> bool:
         return False
     copies = tried[0].change.copies
     longer = padded - plain
-    least = _FRONT_END_SHARE * NOPS_PER_BLOCK / _WIDEST
-    return longer * copies >= least and longer >= _MIN_SLOWDOWN * plain
+    threshold = _FRONT_END_SHARE * NOPS_PER_BLOCK / _WIDEST
+    return longer * copies >= threshold and longer >= _MIN_SLOWDOWN * plain

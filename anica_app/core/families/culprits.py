@@ -128,10 +128,13 @@ def accesses_memory(scheme: Scheme) -> bool:
 class CulpritInstructions:
     """The instructions that a discovery is about.
 
-    `classes`: for each constrained instruction the class of most schemes that it represents, or its memory
-    access where nothing else is constrained; without repetitions. `mnemonics`: (class, mnemonic) of the
-    represented schemes; that of the witness where the class is a memory access, or where many match a
-    constrained mnemonic. `memory`: all access memory; `scalar`: all compute a single floating-point number.
+    Attributes:
+        classes: For each constrained instruction the class of most schemes that it represents, or its
+            memory access where nothing else is constrained; without repetitions.
+        mnemonics: (class, mnemonic) of the represented schemes; that of the witness where the class is a
+            memory access, or where many match a constrained mnemonic.
+        memory: All access memory.
+        scalar: All compute a single floating-point number.
     """
 
     classes: tuple[str, ...]
@@ -150,20 +153,23 @@ def culprits_of(domain: BlockDomain, abstract: AbstractBlock, witness: SampledBl
     """
     space = domain.space
     schemes = [space.schemes[instruction.scheme] for instruction in witness.instructions]
-    chosen = _chosen(domain, abstract) if len(abstract) == len(witness) else list(range(len(schemes)))
+    places = _chosen(domain, abstract) if len(abstract) == len(witness) else list(range(len(schemes)))
     wide = _NARROW * len(space)
     classes: list[str] = []
     mnemonics: list[tuple[str, str]] = []
-    for place in chosen:
+    for place in places:
         fits = len(abstract) == len(witness)
         general = fits and _count(domain, abstract, place) > wide
         memory_word = _memory_word(domain, abstract, place) if general else ""
-        own = instruction_class(schemes[place])
+        witness_class = instruction_class(schemes[place])
         is_specific = not fits or general or _value(domain, abstract, place, "mnemonic") is not None
-        classes.append(memory_word or (own if is_specific else _class_of_most(domain, abstract, place, own)))
+        classes.append(
+            memory_word
+            or (witness_class if is_specific else _class_of_most(domain, abstract, place, witness_class))
+        )
         names = [] if memory_word or not fits else _mnemonics(domain, abstract, place, classes[-1])
         mnemonics += [(classes[-1], mnemonic) for mnemonic in names or [schemes[place].mnemonic]]
-    culprits = [schemes[place] for place in chosen]
+    culprits = [schemes[place] for place in places]
     return CulpritInstructions(
         tuple(dict.fromkeys(classes)),
         tuple(dict.fromkeys(mnemonics)),
@@ -183,11 +189,11 @@ def _count(domain: BlockDomain, abstract: AbstractBlock, place: int) -> int:
     return domain.table.meaning(abstract.instructions[place]).bit_count()
 
 
-def _class_of_most(domain: BlockDomain, abstract: AbstractBlock, place: int, own: str) -> str:
+def _class_of_most(domain: BlockDomain, abstract: AbstractBlock, place: int, witness_class: str) -> str:
     """The class that a share of `_MAJORITY` of an abstract instruction's schemes has, else the witness's."""
     numbers = domain.space.numbers(domain.table.meaning(abstract.instructions[place]))
     counts = Counter(instruction_class(domain.space.schemes[number]) for number in numbers)
-    return next((name for name, count in counts.items() if count >= _MAJORITY * len(numbers)), own)
+    return next((name for name, count in counts.items() if count >= _MAJORITY * len(numbers)), witness_class)
 
 
 def _mnemonics(domain: BlockDomain, abstract: AbstractBlock, place: int, name: str) -> list[str]:

@@ -94,8 +94,8 @@ class MemberGroup:
         return len(self.classes) > 1
 
 
-def group_members(members: Sequence[FamilyMember], most: int = MAX_FAMILIES) -> list[MemberGroup]:
-    """At most `most` groups, the largest first; more only where there are more ways of disagreeing.
+def group_members(members: Sequence[FamilyMember], max_families: int = MAX_FAMILIES) -> list[MemberGroup]:
+    """At most `max_families` groups, the largest first; more only where there are more ways of disagreeing.
 
     Each discovery is in one group: that of the class that most discoveries of its way share; ties go by the
     number of discoveries about this class alone, then by name. The order of `members` does not matter.
@@ -104,21 +104,25 @@ def group_members(members: Sequence[FamilyMember], most: int = MAX_FAMILIES) -> 
     for member in _with_known_bounds(members):
         by_way[member.way].append(member)
     groups = [group for way, way_members in sorted(by_way.items()) for group in _covered(way, way_members)]
-    return _merged(sorted(groups, key=_rank), most)
+    return _merged(sorted(groups, key=_rank), max_families)
 
 
 def _with_known_bounds(members: Sequence[FamilyMember]) -> list[FamilyMember]:
     """Replace unknown causes by the most frequent one of discoveries with the same kind, tool and class."""
-    known: dict[tuple[str, int, str], Counter[tuple[DifferingBound, ChainKind]]] = defaultdict(Counter)
+    bounds_by_group: dict[tuple[str, int, str], Counter[tuple[DifferingBound, ChainKind]]] = defaultdict(
+        Counter
+    )
     for member in members:
         if member.cause.bound is not DifferingBound.UNKNOWN:
             for name in member.culprits.classes:
-                known[member.kind, member.cause.slower, name][member.cause.bound, member.cause.chain] += 1
+                bounds_by_group[member.kind, member.cause.slower, name][
+                    member.cause.bound, member.cause.chain
+                ] += 1
     completed = []
     for member in members:
         votes: Counter[tuple[DifferingBound, ChainKind]] = Counter()
         for name in member.culprits.classes:
-            votes.update(known[member.kind, member.cause.slower, name])
+            votes.update(bounds_by_group[member.kind, member.cause.slower, name])
         bound, chain = member.cause.bound, member.cause.chain
         if bound is DifferingBound.UNKNOWN and votes:
             bound, chain = min(votes, key=lambda vote: (-votes[vote], vote))
@@ -131,11 +135,14 @@ def _covered(way: FamilyWay, members: Sequence[FamilyMember]) -> list[MemberGrou
     remaining = sorted(members, key=lambda member: member.number)
     groups = []
     while remaining:
-        about: Mapping[str, list[FamilyMember]] = _by_class(remaining)
-        best = min(about, key=lambda name: (-len(about[name]), -_sole_count(about[name]), name))
-        chosen = about[best]
-        groups.append(MemberGroup(way, (best,), tuple(chosen)))
-        numbers = {member.number for member in chosen}
+        members_by_class: Mapping[str, list[FamilyMember]] = _by_class(remaining)
+        best = min(
+            members_by_class,
+            key=lambda name: (-len(members_by_class[name]), -_sole_count(members_by_class[name]), name),
+        )
+        group = members_by_class[best]
+        groups.append(MemberGroup(way, (best,), tuple(group)))
+        numbers = {member.number for member in group}
         remaining = [member for member in remaining if member.number not in numbers]
     return groups
 
@@ -157,13 +164,13 @@ def _rank(group: MemberGroup) -> tuple[int, int, FamilyWay, tuple[str, ...]]:
     return -group.weight, -len(group.members), group.way, group.classes
 
 
-def _merged(groups: Sequence[MemberGroup], most: int) -> list[MemberGroup]:
+def _merged(groups: Sequence[MemberGroup], max_families: int) -> list[MemberGroup]:
     """The largest groups unchanged, all others merged by way."""
-    if len(groups) <= most:
+    if len(groups) <= max_families:
         return list(groups)
     largest = list(groups)
     small: list[MemberGroup] = []
-    while len(largest) + len({group.way for group in small}) > most and largest:
+    while len(largest) + len({group.way for group in small}) > max_families and largest:
         small.insert(0, largest.pop())
     by_way: dict[FamilyWay, list[MemberGroup]] = defaultdict(list)
     for group in small:
@@ -183,7 +190,9 @@ def _merged(groups: Sequence[MemberGroup], most: int) -> list[MemberGroup]:
 class FamilyIdentity:
     """What identifies a family across campaigns, whatever the seed.
 
-    `classes`: those of the family; `others`: further classes of its members. Stored with the family.
+    Attributes:
+        classes: Those of the family.
+        others: Further classes of its members. Stored with the family.
     """
 
     kind: str
@@ -209,8 +218,8 @@ class FamilyIdentity:
         """0 without a common class, else larger the more classes are common."""
         if self.way != other.way:
             return 0
-        about = len(self.classes & other.classes)
-        return 100 * about + len((self.classes | self.others) & (other.classes | other.others))
+        n_common = len(self.classes & other.classes)
+        return 100 * n_common + len((self.classes | self.others) & (other.classes | other.others))
 
 
 def matched_families(new: Sequence[FamilyIdentity], old: Sequence[FamilyIdentity]) -> Mapping[int, int]:
@@ -221,9 +230,9 @@ def matched_families(new: Sequence[FamilyIdentity], old: Sequence[FamilyIdentity
     """
     matches = {}
     for place, family in enumerate(new):
-        known = frozenset[str]().union(*(other.classes for other in old if other.way == family.way))
+        former_classes = frozenset[str]().union(*(other.classes for other in old if other.way == family.way))
         closest = nearest_family(family, old)
-        if closest is not None and family.classes <= known:
+        if closest is not None and family.classes <= former_classes:
             matches[place] = closest
     return matches
 

@@ -78,7 +78,7 @@ def league(blocks: Iterable[RefereedBlock], tools: int) -> list[LeagueRow]:
     for block in blocks:
         for name in ("", *dict.fromkeys(block.classes)):
             by_class[name].append(block)
-    rows = [_row(name, some, tools) for name, some in by_class.items()]
+    rows = [_row(name, members, tools) for name, members in by_class.items()]
     return sorted(rows, key=lambda row: (row.name != "", -row.disputed, -row.blocks, row.name))
 
 

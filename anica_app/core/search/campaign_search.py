@@ -136,13 +136,13 @@ class CampaignSearch:
 
     def _wave(self, waiting: Sequence[RoundCandidate]) -> list[RoundCandidate]:
         """Generalise the first independent blocks together, and return the blocks that still wait."""
-        chosen = self._independent(waiting)
-        self._report_counters(generalising=len(chosen))
-        traces = generalise_all(self._world, self._driver, chosen, self._report_when_due)
+        candidates = self._independent(waiting)
+        self._report_counters(generalising=len(candidates))
+        traces = generalise_all(self._world, self._driver, candidates, self._report_when_due)
         discovery_count = len(self._discoveries.discoveries)
         admitted: list[CampaignGeneralisation] = []
         dropped = 0
-        for candidate in chosen:
+        for candidate in candidates:
             before = len(self._discoveries.discoveries)
             if self._discoveries.is_known(candidate.abstract, candidate.kind):
                 dropped += 1  # by what has just been discovered
@@ -150,7 +150,7 @@ class CampaignSearch:
             admitted += self._discoveries.admit(candidate, traces[candidate.place])
             if len(self._discoveries.discoveries) > before:
                 self._state.fruitful = max(candidate.place, self._state.fruitful)
-        unchosen = [pending for pending in waiting if pending not in chosen]
+        unchosen = [pending for pending in waiting if pending not in candidates]
         still_waiting = self._unsubsumed(unchosen)
         self._increase(generalisations=len(admitted), subsumed=dropped + len(unchosen) - len(still_waiting))
         self._state.pending = [pending.place for pending in still_waiting]
@@ -163,16 +163,16 @@ class CampaignSearch:
 
     def _independent(self, pending: Sequence[RoundCandidate]) -> list[RoundCandidate]:
         """The first blocks, up to `side_by_side`, of which none is subsumed by an earlier one."""
-        chosen: list[RoundCandidate] = []
+        independent: list[RoundCandidate] = []
         for candidate in pending:
             if not any(
                 earlier.kind == candidate.kind and self._domain.subsumes(earlier.abstract, candidate.abstract)
-                for earlier in chosen
+                for earlier in independent
             ):
-                chosen.append(candidate)
-            if len(chosen) == self._world.settings.side_by_side:
+                independent.append(candidate)
+            if len(independent) == self._world.settings.side_by_side:
                 break
-        return chosen
+        return independent
 
     def _save(
         self,

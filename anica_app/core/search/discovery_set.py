@@ -76,8 +76,8 @@ class DiscoverySet:
         if includer is None and not trace.concrete:
             includer = self._covering(trace.result, candidate.kind)
         if includer is not None:
-            same = includer.abstract == trace.result
-            return (Outcome.DUPLICATE if same else Outcome.SUBSUMED), includer.number
+            is_equal = includer.abstract == trace.result
+            return (Outcome.DUPLICATE if is_equal else Outcome.SUBSUMED), includer.number
         new = self._discovery(candidate, trace)
         if not new.concrete:
             self._mark_subsumed(new)

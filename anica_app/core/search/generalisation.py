@@ -186,8 +186,8 @@ def _generalise_once(
     while start_check.interesting:
         available = [candidate for candidate in domain.expansions(abstract) if candidate not in rejected]
         if available and world.settings.names_first and not order:
-            least = min(map(domain.precedence, available))
-            available = [candidate for candidate in available if domain.precedence(candidate) == least]
+            precedence = min(map(domain.precedence, available))
+            available = [candidate for candidate in available if domain.precedence(candidate) == precedence]
         if available:
             expansion = choices.choice(available)
         else:

@@ -159,11 +159,11 @@ class SamePrediction:
         """Verdict on the first answer alone; the value is its relative difference from the target."""
         answer, target = answers[0], self._target
         if answer.cycles is None or target.cycles is None:
-            same = answer.failure == target.failure
-            return BlockInterest(same, 0.0, SAME if same else "")
+            is_same = answer.failure == target.failure
+            return BlockInterest(is_same, 0.0, SAME if is_same else "")
         value = relative_difference(answer.cycles, target.cycles)
-        same = value <= self._tolerance
-        return BlockInterest(same, value, SAME if same else "")
+        is_same = value <= self._tolerance
+        return BlockInterest(is_same, value, SAME if is_same else "")
 
 
 def relative_difference(a: float, b: float) -> float:

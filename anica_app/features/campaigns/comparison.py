@@ -72,9 +72,9 @@ class ComparedCampaigns:
     def _side(self, row: Campaign) -> Side:
         if not self.result:
             return Side(row, row.discovery_count, None, None)  # type: ignore[attr-defined]
-        own = self._own(row)
-        alone = sum(not self._overlap.get(pk) for pk in own)
-        return Side(row, len(own), alone, self.result["by_campaign"].get(str(row.pk), 0))
+        row_pks = self._own(row)
+        alone = sum(not self._overlap.get(pk) for pk in row_pks)
+        return Side(row, len(row_pks), alone, self.result["by_campaign"].get(str(row.pk), 0))
 
     def _own(self, row: Campaign) -> list[int]:
         return [pk for pk, campaign in self._owner.items() if campaign == row.pk]
@@ -89,9 +89,9 @@ class ComparedCampaigns:
     def _pair(self, row: Campaign, other: Campaign) -> InclusionPair | None:
         if row.pk == other.pk:
             return None
-        own = self._own(row)
-        shared = sum(other.pk in self._overlap.get(pk, ()) for pk in own) if self.result else None
-        return InclusionPair(shared, len(own))
+        row_pks = self._own(row)
+        shared = sum(other.pk in self._overlap.get(pk, ()) for pk in row_pks) if self.result else None
+        return InclusionPair(shared, len(row_pks))
 
     @property
     def alone(self) -> list[int]:

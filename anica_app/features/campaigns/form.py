@@ -280,8 +280,8 @@ class CampaignForm(RunForm):
     def sections(self) -> list[tuple[str, str, list[forms.BoundField], bool]]:
         """(heading, description, fields, whether a field differs from its default) of the folded groups."""
         return [
-            (heading, about, fields, any(field.errors or _unusual(field) for field in fields))
-            for heading, group, about in SECTIONS
+            (heading, description, fields, any(field.errors or _unusual(field) for field in fields))
+            for heading, group, description in SECTIONS
             if (fields := self.groups[group])
         ]
 

@@ -64,13 +64,13 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
     return _page(request, form, usable, plan, status=400 if press == "start" else 200)
 
 
-def _plan(form: CampaignForm, again: int | None) -> CampaignPlan | None:
+def _plan(form: CampaignForm, source_run: int | None) -> CampaignPlan | None:
     if not form.is_valid():
         return None
     described = form.config()
     try:
         read_config(described)
-        config = read_config(_with_inherited(described, again)).as_json()
+        config = read_config(_with_inherited(described, source_run)).as_json()
     except ConfigError as error:
         form.blame(str(error))
         return None
@@ -81,11 +81,15 @@ def _plan(form: CampaignForm, again: int | None) -> CampaignPlan | None:
     return plan
 
 
-def _with_inherited(described: Json, again: int | None) -> Json:
+def _with_inherited(described: Json, source_run: int | None) -> Json:
     """The description with values of the campaign run again that no field shows, where they are still
     valid.
     """
-    row = None if again is None else Campaign.objects.filter(pk=again, format=Campaign.Format.OURS).first()
+    row = (
+        None
+        if source_run is None
+        else Campaign.objects.filter(pk=source_run, format=Campaign.Format.OURS).first()
+    )
     if row is None:
         return described
     deleted = [exclusion for exclusion in row.config.get("excluded", ()) if not _is_there(exclusion)]
@@ -163,9 +167,9 @@ def _initial(request: HttpRequest, usable: Sequence[PredictorListing]) -> tuple[
     initial: dict[str, Any] = {}
     excluded = row_ids(request.GET.getlist("exclude"))
     preset = choice_parameter(request, "preset", tuple(PRESETS))
-    again = number_parameter(request, "from")
-    if again is not None:
-        row = get_object_or_404(Campaign, pk=again)
+    source_run = number_parameter(request, "from")
+    if source_run is not None:
+        row = get_object_or_404(Campaign, pk=source_run)
         if row.format == Campaign.Format.OURS:
             initial = initial_settings(row.config)
             initial |= {name: row.config[name] for name in _INHERITED_FIELDS if name in row.config}
@@ -183,7 +187,7 @@ def _initial(request: HttpRequest, usable: Sequence[PredictorListing]) -> tuple[
         machine = get_object_or_404(Machine.objects.select_related("isa"), pk=cpu)
         named = [row.name for row in pair_for_machine(machine, usable)]
         initial[END + "minutes"] = _CPU_MINUTES
-    if named and not preset and again is None:
+    if named and not preset and source_run is None:
         preset = pair_preset(_listings(named, usable))
     initial |= dict(zip(("first", "second"), named, strict=False))
     if preset:

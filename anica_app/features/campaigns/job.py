@@ -37,7 +37,7 @@ from inference.runs.errors import JobError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.reporter import JournalReporter
 from inference.storage.instruction_sets import code_isa
-from inference.storage.result_names import enumerated, row_names
+from inference.storage.names import enumerated, row_names
 
 LABELS = ("Find schemes supported by every predictor", "Search", "Compute coverage", "Group into families")
 STAGE_SEARCH, STAGE_JUDGING, STAGE_FAMILIES = "search", "judge", "families"

@@ -16,19 +16,27 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
 from anica_app.features.campaigns.comparison import ComparedCampaigns, compared_campaigns, differing
-from anica_app.features.campaigns.exports import archive_answer, stored_file_answer
-from anica_app.features.campaigns.form import configuration_items
+from anica_app.features.campaigns.exports import (
+    archive_answer,
+    publishable,
+    published_page,
+    stored_file_answer,
+)
+from anica_app.features.campaigns.form import campaigns_of, configuration_items
 from anica_app.features.campaigns.progress import campaign_doing, campaign_status
 from anica_app.features.campaigns.query import (
     CAMPAIGN_ORDERS,
     DISCOVERY_ORDERS,
     campaigns,
+    campaigns_about,
     discoveries,
     discovery_row,
     failures_in_words,
     lacking_of,
     newest_disagreements,
+    of_campaign,
     rounds,
+    search_hits,
 )
 from anica_app.features.coverage.query import (
     KIND,
@@ -51,9 +59,11 @@ from anica_app.storage.findings import judge_of
 from inference.core.protocols import Json
 from inference.features.asking.predictors.offers import Offer, offers
 from inference.features.asking.predictors.query import different_processors
-from inference.models import BasicBlockSet, Predictor, Run
+from inference.features.running.runs.kind_presentation import KindPresentation
+from inference.models import BasicBlockSet, Predictor, Run, StoredCoreModel
 from inference.predictors.samples import unpack
 from inference.storage.instruction_sets import code_isa
+from inference.web.contributions import Context, PagePanel, PanelPlace, Publishable
 from inference.web.file_answers import file_answer
 from inference.web.naming import naming_paths
 from inference.web.paging import PAGE_SIZE, Order, Page, list_page, page_in_memory
@@ -281,10 +291,10 @@ def campaign_coverage(request: HttpRequest, pk: int) -> HttpResponse:
     """Start a coverage run over the campaign's own blocks, or over those of a set."""
     row = get_object_or_404(Campaign, pk=pk)
     over = request.POST.get("over", OWN)
-    chosen = None
+    block_set = None
     if over != OWN:
-        chosen = get_object_or_404(BasicBlockSet, pk=row_id_or_none(over))
-    config = coverage_config(row, chosen)
+        block_set = get_object_or_404(BasicBlockSet, pk=row_id_or_none(over))
+    config = coverage_config(row, block_set)
     return start_coverage(request, config, f"{reverse('campaign', args=[pk])}?tab=selection")
 
 
@@ -358,3 +368,19 @@ urlpatterns = [
     path("campaigns/compare/", campaign_compare, name="campaign-compare"),
     path("campaigns/compare/start/", campaign_overlap, name="campaign-overlap"),
 ]
+
+
+def _about_cpu(_request: HttpRequest, row: StoredCoreModel) -> Context | None:
+    rows = campaigns_about(row)
+    return {"campaigns": rows, "core_model": row} if rows or row.machine_id else None
+
+
+PRESENTATIONS = {"campaign": KindPresentation(outcomes=campaigns_of)}
+PUBLISHED = (Publishable("campaign", "Campaigns", publishable, published_page),)
+FINDERS = (search_hits,)
+DEPENDENTS = ((Campaign, of_campaign),)
+PANELS = (
+    PagePanel(
+        PanelPlace.CORE_MODEL, "mistakes", "Tools", "anica/campaigns/of_cpu.html", _about_cpu, order=10
+    ),
+)

@@ -175,14 +175,14 @@ def get_best_selection(
     k = min(k, len(sizes))
     best: Json = sizes[k - 1] if sizes else {"chosen": [], "covered": 0, "proven": True}
     rows = Discovery.listed().in_bulk(best["chosen"])
-    chosen = [discovery_json(rows[pk], measure.by_discovery) for pk in best["chosen"] if pk in rows]
+    selection = [discovery_json(rows[pk], measure.by_discovery) for pk in best["chosen"] if pk in rows]
     return {
         **best,
         "coverage": runs.selected.pk,
         "over": measure.over,
         "blocks": measure.blocks,
         "k": k,
-        "discoveries": chosen,
+        "discoveries": selection,
         "sizes": [{**size, "k": number} for number, size in enumerate(sizes, start=1)],
     }
 
@@ -314,9 +314,9 @@ class CampaignComparisonOut(Schema):
 
 
 @router.get("/campaign-comparisons", response=CampaignComparisonOut)
-def compare_campaigns(request: HttpRequest, chosen: Query[Campaigns]) -> Any:
+def compare_campaigns(request: HttpRequest, campaigns: Query[Campaigns]) -> Any:
     """Compare campaigns: differences in configuration, and shared discoveries."""
-    compared = _compared(chosen)
+    compared = _compared(campaigns)
     descriptions = [
         {
             "predictors": json.dumps([tool.name for tool in row.tools]),
@@ -345,11 +345,11 @@ def compare_campaigns(request: HttpRequest, chosen: Query[Campaigns]) -> Any:
 
 
 @router.get("/campaign-comparisons/alone", response=PageOf[CampaignDiscoveryOut])
-def list_found_alone(request: HttpRequest, chosen: Query[Campaigns], paging: Query[Paging]) -> Any:
+def list_found_alone(request: HttpRequest, campaigns: Query[Campaigns], paging: Query[Paging]) -> Any:
     """The discoveries that only one of the campaigns has, by campaign; empty before a coverage run over
     them.
     """
-    compared = _compared(chosen)
+    compared = _compared(campaigns)
 
     def discoveries_json(pks: Any) -> list[dict[str, Any]]:
         rows = Discovery.listed().in_bulk(pks)
@@ -362,8 +362,8 @@ def list_found_alone(request: HttpRequest, chosen: Query[Campaigns], paging: Que
     return list_answer_in_memory(compared.alone, paging, discoveries_json)
 
 
-def _compared(chosen: Campaigns) -> ComparedCampaigns:
-    ids = sorted(set(chosen.campaigns))
+def _compared(campaigns: Campaigns) -> ComparedCampaigns:
+    ids = sorted(set(campaigns.campaigns))
     compared = compared_campaigns(ids)
     missing = set(ids) - {row.pk for row in compared.rows}
     if missing or len(ids) < 2:

@@ -65,18 +65,23 @@ _MAX_BYTES, _MAX_VALUES = 16 << 20, 1_000_000
 
 
 def campaigns(text: str = "", kind: str = "", tool: int | None = None) -> QuerySet[Campaign]:
-    """All campaigns with what lists show of them, without their configurations.
+    """Campaigns for lists, without their configurations.
 
-    `text`: of those with it in name or note; `kind`: of this kind; `tool`: with this predictor, by its id.
-    Each row has its run; its predictors in order, as `seats`; `discovery_count`, how many of its discoveries
-    no other one subsumes; and `explained`, the share of fresh interesting blocks that these subsume (None
-    where that was not computed).
+    Args:
+        text: Only campaigns with this text in name or note.
+        kind: Only campaigns of this kind.
+        tool: Only campaigns with the predictor of this id.
+
+    Returns:
+        Rows with their runs; their predictors in order, as `seats`; `discovery_count`, the number of
+        discoveries that no other one subsumes; and `explained`, the share of fresh interesting blocks that
+        these subsume (None where that was not computed).
     """
     rows = Campaign.objects.select_related("run").defer(
         "config", "facts", "note", "run__config", "run__result", "run__note", "run__error"
     )
-    own = Discovery.objects.filter(campaign=OuterRef("pk"), subsumed_by=None).order_by()
-    counted = own.values("campaign").annotate(number=Count("pk")).values("number")
+    unsubsumed = Discovery.objects.filter(campaign=OuterRef("pk"), subsumed_by=None).order_by()
+    counted = unsubsumed.values("campaign").annotate(number=Count("pk")).values("number")
     discovery_count = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
     rows = rows.annotate(discovery_count=discovery_count, explained=F("facts__explained__share"))
     if text:
@@ -100,9 +105,9 @@ def discoveries(
     rows = campaign.discoveries.defer("foreign", "remarks", "note")
     if not subsumed:
         rows = rows.filter(subsumed_by=None)
-    known = Coalesce(F("interestingness"), Value(-1.0), output_field=FloatField())
+    interest = Coalesce(F("interestingness"), Value(-1.0), output_field=FloatField())
     rows = rows.annotate(  # what is sorted by may be neither null nor infinite
-        interest=Least(known, Value(INFINITE), output_field=FloatField()),
+        interest=Least(interest, Value(INFINITE), output_field=FloatField()),
         schemes=Coalesce(F("generality"), Value(0), output_field=IntegerField()),
     )
     return page_of(rows, order, DISCOVERY_ORDERS, cursor, size)
@@ -149,8 +154,8 @@ MAX_OF_CPU = 3
 def newest_mistakes(row: StoredCoreModel) -> Campaign | None:
     """The newest campaign of llvm-mca and a CPU that has discoveries (two queries)."""
     tools = CampaignPredictor.objects.filter(predictor__kind=mca.KIND).values("campaign")
-    about = _about(row) & Q(pk__in=tools, discoveries__isnull=False)
-    rows = campaigns().filter(about, kind=Campaign.Kind.CAMPAIGN).distinct()
+    condition = _about(row) & Q(pk__in=tools, discoveries__isnull=False)
+    rows = campaigns().filter(condition, kind=Campaign.Kind.CAMPAIGN).distinct()
     return rows.order_by("-id").first() if row.pk else None
 
 
@@ -163,10 +168,10 @@ def campaigns_about(row: StoredCoreModel) -> list[Campaign]:
 
 
 def _about(row: StoredCoreModel) -> Q:
-    about = Q(predictors__kind=core_model.KIND, predictors__options__model=row.name)
+    condition = Q(predictors__kind=core_model.KIND, predictors__options__model=row.name)
     if row.machine is not None:
-        about |= Q(predictors__kind=machine.KIND, predictors__options__machine=row.machine.name)
-    return about
+        condition |= Q(predictors__kind=machine.KIND, predictors__options__machine=row.machine.name)
+    return condition
 
 
 def of_campaign(row: Campaign) -> list[Dependent]:
@@ -183,13 +188,13 @@ def of_campaign(row: Campaign) -> list[Dependent]:
     ]
 
 
-def search_hits(text: str, most: int) -> list[SearchHits]:
+def search_hits(text: str, limit: int) -> list[SearchHits]:
     """Campaigns with the text in name or note, for the search box."""
     return [
         group(
             SearchHits("campaigns", "Campaigns", (), 0, "campaigns"),
             with_words(Campaign.objects.only("name", "note", "kind"), text),
-            most,
+            limit,
             lambda row: Hit(row.pk, row.name, row.get_kind_display(), "campaign"),
         ),
     ]

@@ -62,9 +62,9 @@ class Command(RunCommand):
         for code in result["uncovered"][:_MAX_LISTED]:
             lines = intel_of_bytes(bytes.fromhex(code), isa_of_fields(result))
             self.stdout.write(f"  not included: {code}  {'; '.join(lines)}")
-        left = len(result["uncovered"]) - _MAX_LISTED
-        if left > 0:
-            self.stdout.write(f"  and {left:,} more; --json lists them")
+        n_omitted = len(result["uncovered"]) - _MAX_LISTED
+        if n_omitted > 0:
+            self.stdout.write(f"  and {n_omitted:,} more; --json lists them")
 
     def line(self, event: Event) -> str:
         return "" if isinstance(event, Progress) else super().line(event)

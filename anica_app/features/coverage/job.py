@@ -35,7 +35,7 @@ from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import RunRequest, needed_row, read_rows
 from inference.storage.instruction_sets import code_isa
-from inference.storage.result_names import enumerated, result_name, row_names
+from inference.storage.names import enumerated, result_name, row_names
 
 MAX_BLOCKS = 1000
 LARGEST_SELECTION = 20
@@ -91,9 +91,9 @@ def read_config(description: Json) -> CoverageConfig:
 
 def _check_columns(block_set: object, columns: list[str]) -> None:
     row = read_set(block_set)
-    known = set(row.columns.values_list("name", flat=True))
-    if not 1 <= len(columns) <= 2 or not set(columns) <= known or len(set(columns)) < len(columns):
-        names = ", ".join(sorted(known)) or "it has none"
+    column_names = set(row.columns.values_list("name", flat=True))
+    if not 1 <= len(columns) <= 2 or not set(columns) <= column_names or len(set(columns)) < len(columns):
+        names = ", ".join(sorted(column_names)) or "it has none"
         raise ConfigError(
             f"columns must be one or two different ones of the set ({names}), not {as_written(columns)}"
         )
@@ -134,12 +134,12 @@ class CoverageJob(Job):
         return partial(_store, result)
 
 
-def own_blocks(campaigns: Sequence[Campaign], most: int) -> Iterable[SetBlock]:
+def own_blocks(campaigns: Sequence[Campaign], limit: int) -> Iterable[SetBlock]:
     """Interesting random blocks of campaigns, in equal numbers as far as there are enough."""
     for campaign in campaigns:
         judge = judge_of(campaign) or Disagreement(InterestSettings())
         samples = interesting_samples(campaign, judge)
-        yield from (SetBlock(0, sample.code) for sample in islice(samples, most // len(campaigns)))
+        yield from (SetBlock(0, sample.code) for sample in islice(samples, limit // len(campaigns)))
 
 
 def _progress_pulse(task: Task, pace: PacedReporter, blocks: int) -> Callable[[], None]:
@@ -228,9 +228,10 @@ class SetBlock:
 class Coverage:
     """Which discovery covers which block: `covered[d, b]` for `discoveries[d]` and `blocks[b]`.
 
-    `strange`: blocks with an instruction that has no scheme; `unsaid`: discoveries that cannot be expressed
-    here. Both are undecided. `widened`: constraints on µops were ignored, so that some discoveries count for
-    more.
+    Attributes:
+        strange: Blocks with an instruction that has no scheme.
+        unsaid: Discoveries that cannot be expressed here. Both are undecided.
+        widened: Constraints on µops were ignored, so that some discoveries count for more.
     """
 
     discoveries: tuple[Discovery, ...]
@@ -285,8 +286,8 @@ def coverage_of(
             pairs.append((block, sampled))
         pulse()
     covered = covered_blocks(domain, abstracts, [sampled for _, sampled in pairs], pulse)
-    known = tuple(block for block, _ in pairs)
-    return Coverage(tuple(readable), known, covered, tuple(strange), tuple(unreadable), widened)
+    sampled_blocks = tuple(block for block, _ in pairs)
+    return Coverage(tuple(readable), sampled_blocks, covered, tuple(strange), tuple(unreadable), widened)
 
 
 def interesting_blocks(

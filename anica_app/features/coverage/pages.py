@@ -14,17 +14,25 @@ from django.views.decorators.http import require_POST
 
 from anica_app.core.search.interestingness import ABSOLUTE, RELATIVE, InterestSettings
 from anica_app.features.coverage.job import CoverageConfig
-from anica_app.features.coverage.query import KIND, CoverageRuns, coverage_of_set
+from anica_app.features.coverage.query import (
+    KIND,
+    CoverageRuns,
+    coverage_of_set,
+    coverage_words,
+    coverages_of,
+)
 from anica_app.models import Campaign
 from anica_app.web.presentation import asm
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.query import BlockSetView, answers_of, blocks_at, columns_of
 from inference.features.asking.predictors.kinds import kinds
+from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.formats.quoting import csv_text
 from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit
 from inference.storage.instruction_sets import code_isa
+from inference.web.contributions import PagePanel, PanelPlace
 from inference.web.file_answers import table_answer
 from inference.web.paging import page_in_memory
 from inference.web.request_fields import RequestField, RequestForm, start_run
@@ -180,8 +188,8 @@ def block_set_uncovered_csv(request: HttpRequest, pk: int, run: int) -> HttpResp
     )
     head = ("block", "bb", "assembly", *(column.name for column in columns))
     text = csv_text(head, lines)
-    about = {"blocks": block_set.name, "coverage": row.name, "instruction set": isa}
-    return table_answer(text, f"{block_set.name} not covered", **about)
+    head_fields = {"blocks": block_set.name, "coverage": row.name, "instruction set": isa}
+    return table_answer(text, f"{block_set.name} not covered", **head_fields)
 
 
 urlpatterns = [
@@ -197,3 +205,10 @@ urlpatterns = [
         name="block-set-uncovered-csv",
     ),
 ]
+
+PRESENTATIONS = {"coverage": KindPresentation(words=coverage_words, outcomes=coverages_of)}
+PANELS = (
+    PagePanel(
+        PanelPlace.BLOCK_SET, "coverage", "Coverage by campaigns", "anica/coverage/tab.html", coverage_tab
+    ),
+)

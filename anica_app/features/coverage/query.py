@@ -130,10 +130,10 @@ def coverage_of_set(block_set: int, run: int | None = None) -> CoverageRuns:
     return _select_run(Run.objects.filter(kind=KIND, config__block_set=block_set), run)
 
 
-def _select_run(rows: QuerySet[Run], chosen: int | None) -> CoverageRuns:
+def _select_run(rows: QuerySet[Run], run_id: int | None) -> CoverageRuns:
     rows = rows.order_by("-pk")
     runs = list(rows.defer("result", "note")[:_LISTED])
-    newest = next((run for run in runs if run.state == Run.State.DONE and chosen in (None, run.pk)), None)
+    newest = next((run for run in runs if run.state == Run.State.DONE and run_id in (None, run.pk)), None)
     return CoverageRuns(
         tuple(run for run in runs if run.state not in Run.FINAL),
         runs[0] if runs and runs[0].state == Run.State.FAILED else None,

@@ -67,9 +67,14 @@ class BugReport:
     """A block that shows a discovery, with all known about it. `predictors` are the campaign's tools.
 
     `code` is the witness; `answers` of the campaign's tools come first; `digits` is "" for the default
-    witness. `evidence`: (sampled blocks, interesting ones), None where unknown. `more_examples`: (code,
-    answers of the campaign's tools). `address` is the page of the discovery, "" where unknown. `family`: name
-    of a family that is reported as a whole, with the sentences about its `cause`.
+    witness.
+
+    `address` is the page of the discovery, "" where unknown.
+
+    Attributes:
+        evidence: (sampled blocks, interesting ones), None where unknown.
+        more_examples: (code, answers of the campaign's tools).
+        family: Name of a family that is reported as a whole, with the sentences about its `cause`.
     """
 
     discovery: Discovery
@@ -184,14 +189,16 @@ def report_of(
     else:
         own_answers = zip(predictors, example.sample.answers, strict=True)
         answers = [*own_answers, *stored_answers(name, predictors)]
-    further = [judged.sample for judged in examples if judged.interesting and judged.sample.code != code]
+    interesting_samples = [
+        judged.sample for judged in examples if judged.interesting and judged.sample.code != code
+    ]
     return BugReport(
         parts.discovery,
         predictors,
         code,
         answers,
         (len(examples), sum(judged.interesting is not False for judged in examples)),
-        [(sample.code, sample.answers) for sample in further[:MAX_EXAMPLES]],
+        [(sample.code, sample.answers) for sample in interesting_samples[:MAX_EXAMPLES]],
         address_of(request, "discovery", parts.discovery.pk),
         digits,
     )
@@ -203,7 +210,7 @@ def markdown(report: BugReport) -> str:
     The rest is folded, as GitHub and GitLab do with `<details>`. Raises `BlockError` where the witness cannot
     be decoded.
     """
-    own = [line for line in report.commands if line.own and not line.is_here]
+    tool_commands = [line for line in report.commands if line.own and not line.is_here]
     parts = [
         f"# {markdown_line(report.title)}",
         *_warning(report),
@@ -211,13 +218,13 @@ def markdown(report: BugReport) -> str:
         _table(report),
         *_details(report.answers),
         "## Reproduce",
-        *map(_command, own or report.commands[:1]),
+        *map(_command, tool_commands or report.commands[:1]),
         *_operand_values(report),
         *_generality(report),
         *_more_examples(report),
         *_cause(report),
         *_searches(report),
-        *_folded("To measure and to test it", _for_maintainers(report, own)),
+        *_folded("To measure and to test it", _for_maintainers(report, tool_commands)),
         *_folded("How it was found", ["\n".join(f"- {markdown_line(line)}" for line in _provenance(report))]),
     ]
     return "\n\n".join(parts) + "\n"
@@ -278,19 +285,19 @@ def _readings(finding: RepeatedFinding) -> str:
 def _cause(report: BugReport) -> list[str]:
     if not report.cause:
         return []
-    about = [f"{markdown_line(report.family)}."] if report.family else []
-    return ["## Cause", *about, "\n".join(f"- {markdown_line(line)}" for line in report.cause)]
+    lines = [f"{markdown_line(report.family)}."] if report.family else []
+    return ["## Cause", *lines, "\n".join(f"- {markdown_line(line)}" for line in report.cause)]
 
 
-def _for_maintainers(report: BugReport, own: Sequence[Command]) -> list[str]:
+def _for_maintainers(report: BugReport, tool_commands: Sequence[Command]) -> list[str]:
     """The commands of further tools, a test and a snippet for LLVM's developers, the machine code."""
-    further = [line for line in report.commands[not own :] if line not in own]
+    remaining = [line for line in report.commands[not tool_commands :] if line not in tool_commands]
     sections = [f"Machine code: `{report.code.hex()}`"]
     if report.snippet:
         sections += ["Measure it with llvm-exegesis:", code_block("asm", report.snippet)]
     if report.core:
         sections += ["Test for llvm-mca:", code_block("asm", report.test)]
-    return [*sections, *map(_command, further)]
+    return [*sections, *map(_command, remaining)]
 
 
 def _searches(report: BugReport) -> list[str]:
@@ -343,9 +350,9 @@ def _generality(report: BugReport) -> list[str]:
         for number, phrases in enumerate(words.instructions, start=1)
     ]
     lines += [f"- {markdown_line(sentence)}" for sentence in words.sentences[:MAX_CONDITIONS]]
-    more = len(words.sentences) - MAX_CONDITIONS
-    if more > 0:
-        lines.append(f"- and {more} more conditions on operands and dependencies")
+    n_omitted = len(words.sentences) - MAX_CONDITIONS
+    if n_omitted > 0:
+        lines.append(f"- and {n_omitted} more conditions on operands and dependencies")
     text = "The block is one of many: this holds for blocks of these instructions."
     if report.evidence is not None and report.evidence[0]:
         sampled, interesting = report.evidence
@@ -356,8 +363,8 @@ def _generality(report: BugReport) -> list[str]:
 def _more_examples(report: BugReport) -> list[str]:
     if not report.more_examples:
         return []
-    own = report.answers[: len(report.more_examples[0][1])]
-    names = [markdown_cell(name_with_mode(row)) for row, _ in own]
+    tool_answers = report.answers[: len(report.more_examples[0][1])]
+    names = [markdown_cell(name_with_mode(row)) for row, _ in tool_answers]
     blocks = [(intel_of_bytes(code, report.isa), answers) for code, answers in report.more_examples]
     rows = [
         f"| {code_span('; '.join(lines))} | {' | '.join(map(_answer_text, answers))} |"

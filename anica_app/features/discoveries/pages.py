@@ -25,6 +25,7 @@ from anica_app.features.discoveries.steps import (
     counter_examples_of,
     name_of_question,
     question_about_step,
+    questions_about_steps,
     step_context,
     tools_here,
     tree_answer,
@@ -42,6 +43,7 @@ from inference.measuring.blocks import LOOP
 from inference.models import InstructionScheme
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
+from inference.web.contributions import PagePanel, PanelPlace
 from inference.web.file_answers import file_answer
 from inference.web.request_fields import start_run
 from inference.web.validation import number_parameter
@@ -309,3 +311,15 @@ urlpatterns = [
     path("discoveries/<int:pk>/report.md", discovery_report, name="discovery-report"),
     path("discoveries/<int:pk>/compiler-explorer.json", discovery_session, name="discovery-session"),
 ]
+
+ORIGINS = (questions_about_steps,)
+PANELS = (
+    PagePanel(
+        PanelPlace.SCHEME,
+        "discoveries",
+        "Discoveries",
+        "anica/discoveries/mentions.html",
+        lambda _request, scheme: discoveries_panel(scheme),
+        order=50,
+    ),
+)

@@ -139,21 +139,24 @@ def mnemonics(code: bytes, isa: str = DEFAULT) -> list[str]:
 
 
 def title_of(
-    code: bytes, own: Sequence[ToolAnswer], other_answers: Sequence[ToolAnswer] = (), isa: str = DEFAULT
+    code: bytes,
+    tool_answers: Sequence[ToolAnswer],
+    other_answers: Sequence[ToolAnswer] = (),
+    isa: str = DEFAULT,
 ) -> str:
     """`llvm-mca 22 predicts 8 cycles for `bsf r32, m32` on haswell (14: 1)`.
 
     Args:
         code: The block.
-        own: Answers of the tools that disagree.
+        tool_answers: Answers of the tools that disagree.
         other_answers: Further answers, among which a measurement is looked for.
         isa: Name of the instruction set.
     """
-    if not own:
+    if not tool_answers:
         return f"`{short_form(code, isa)}`"
-    measured = measurement_among([*own, *other_answers])
-    row, answer = report_subject(own, measured)
-    rivals = [(tool, reply) for tool, reply in own if tool is not row and not measures(tool)]
+    measured = measurement_among([*tool_answers, *other_answers])
+    row, answer = report_subject(tool_answers, measured)
+    rivals = [(tool, reply) for tool, reply in tool_answers if tool is not row and not measures(tool)]
     comparisons = [_comparison_note(row, *rival) for rival in rivals]
     if measured is not None:
         comparisons.append(f"measured: {_number(measured[1])}")
@@ -165,17 +168,20 @@ def title_of(
 
 
 def finding_sentence(
-    code: bytes, own: Sequence[ToolAnswer], other_answers: Sequence[ToolAnswer] = (), isa: str = DEFAULT
+    code: bytes,
+    tool_answers: Sequence[ToolAnswer],
+    other_answers: Sequence[ToolAnswer] = (),
+    isa: str = DEFAULT,
 ) -> str:
     """``llvm-mca 22 predicts 8 cycles for `bsf r32, m32`, llvm-mca 14 predicts 1 cycle``.
 
     The tool that the report is about comes first, measurements last; "" without answers.
     """
-    if not own:
+    if not tool_answers:
         return ""
-    answers = [*own, *other_answers]
-    subject, answer = report_subject(own, measurement_among(answers))
-    predicted = [(row, reply) for row, reply in own if row is not subject and not measures(row)]
+    answers = [*tool_answers, *other_answers]
+    subject, answer = report_subject(tool_answers, measurement_among(answers))
+    predicted = [(row, reply) for row, reply in tool_answers if row is not subject and not measures(row)]
     names = [_tool_name(row) for row in (subject, *(row for row, _ in predicted))]
     has_same_names = len({*names}) < len(names)
     start = f"{_name_of(subject, has_same_names)} {_verb(answer)} `{short_form(code, isa)}`"
@@ -202,30 +208,30 @@ def measurement_among(answers: Sequence[ToolAnswer]) -> ToolAnswer | None:
     return next(((row, answer_) for row, answer_ in answers if measures(row) and answer_.cycles), None)
 
 
-def report_subject(own: Sequence[ToolAnswer], measured: ToolAnswer | None) -> ToolAnswer:
+def report_subject(tool_answers: Sequence[ToolAnswer], measured: ToolAnswer | None) -> ToolAnswer:
     """The tool that the report is about: a failing one, else the one farthest from the measurement.
 
     Without a measurement, the later of two releases of one tool, else the tool with more cycles.
     """
-    candidates = [candidate for candidate in own if not measures(candidate[0])] or list(own)
+    candidates = [candidate for candidate in tool_answers if not measures(candidate[0])] or list(tool_answers)
     failing = [candidate for candidate in candidates if candidate[1].cycles is None]
     if failing:
         return failing[0]
     if measured is not None and measured[1].cycles:
         truth = measured[1].cycles
         return max(candidates, key=lambda candidate: abs((candidate[1].cycles or 0.0) - truth))
-    known = [tool_and_core(row) for row, _ in candidates]
-    if len({tool and tool[0] for tool in known}) == 1 and all(tool and tool[1].isdecimal() for tool in known):
-        releases = [int(tool[1]) for tool in known if tool is not None]
+    tools = [tool_and_core(row) for row, _ in candidates]
+    if len({tool and tool[0] for tool in tools}) == 1 and all(tool and tool[1].isdecimal() for tool in tools):
+        releases = [int(tool[1]) for tool in tools if tool is not None]
         if len(set(releases)) > 1:
             return candidates[releases.index(max(releases))]
     return max(candidates, key=lambda candidate: candidate[1].cycles or 0.0)
 
 
-def _comparison_note(about: Predictor, row: Predictor, answer: Answer) -> str:
-    first, tool = tool_and_core(about), tool_and_core(row)
-    same = first is not None and tool is not None and (first[0], first[2]) == (tool[0], tool[2])
-    name = tool[1] if same and tool is not None and tool[1] else _tool_name(row)
+def _comparison_note(subject: Predictor, row: Predictor, answer: Answer) -> str:
+    first, tool = tool_and_core(subject), tool_and_core(row)
+    is_same_core = first is not None and tool is not None and (first[0], first[2]) == (tool[0], tool[2])
+    name = tool[1] if is_same_core and tool is not None and tool[1] else _tool_name(row)
     if first is not None and tool is not None and first[:2] == tool[:2] and first[2] != tool[2]:
         name = f"{name} on {tool[2]}"
     return f"{name}: {_number(answer)}"

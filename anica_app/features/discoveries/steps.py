@@ -38,7 +38,7 @@ from inference.models import Predictor, Run
 from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.predictors.samples import Sample, unpack
 from inference.storage.instruction_sets import code_isa
-from inference.storage.result_names import result_name
+from inference.storage.names import result_name
 from inference.web.contributions import RunOrigin, number_about
 from inference.web.file_answers import attachment
 from inference.web.paging import Page
@@ -195,8 +195,12 @@ def blocks_csv(parts: DiscoveryParts, row: Generalisation, number: int) -> str:
         [sample.code.hex(), *(-1.0 if answer.cycles is None else answer.cycles for answer in sample.answers)]
         for sample in blocks.extended
     ]
-    about = {"campaign": parts.campaign.name, "discovery": str(parts.discovery), "decision": f"step {number}"}
-    head = head_of(**about, **{"instruction set": parts.isa})
+    head_fields = {
+        "campaign": parts.campaign.name,
+        "discovery": str(parts.discovery),
+        "decision": f"step {number}",
+    }
+    head = head_of(**head_fields, **{"instruction set": parts.isa})
     return csv_text(["bb", *blocks.columns(parts)], lines, head)
 
 
@@ -253,12 +257,16 @@ def _of_file(row: Predictor) -> Predictor | None:
 
 def repeated_predictors(parts: DiscoveryParts, reports: Sequence[PredictorReport]) -> Mapping[int, int]:
     """{id of a predictor that was run later: the place of the campaign's tool that it repeats}."""
-    own = {row.pk: place for place, row in enumerate(parts.predictors)}
-    places = {report.predictor: own[report.predictor] for report in reports if report.predictor in own}
+    seat_by_row = {row.pk: place for place, row in enumerate(parts.predictors)}
+    places = {
+        report.predictor: seat_by_row[report.predictor]
+        for report in reports
+        if report.predictor in seat_by_row
+    }
     rows = list(enumerate(parts.predictors))
     imported = {tool_and_core(row): place for place, row in rows if not row.is_runnable}
     imported.pop(None, None)
-    unmatched = [report.predictor for report in reports if report.predictor not in own]
+    unmatched = [report.predictor for report in reports if report.predictor not in seat_by_row]
     if imported and unmatched:
         for pk, row in Predictor.objects.in_bulk(unmatched).items():
             place = imported.get(tool_and_core(row))

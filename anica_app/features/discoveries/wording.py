@@ -249,10 +249,13 @@ def reason_text(node: Node) -> str:
 
 @dataclass(frozen=True)
 class Mentions:
-    """Discoveries that mention a scheme. `listed`: at most `MAX_LISTED`, by name first, then newest first.
+    """Discoveries that mention a scheme.
 
-    `named`: number that mention it by mnemonic or whose witness has it; `among`: number of others; `looked`:
-    number of discoveries searched.
+    Attributes:
+        listed: At most `MAX_LISTED`, by name first, then newest first.
+        named: Number that mention it by mnemonic or whose witness has it.
+        among: Number of others.
+        looked: Number of discoveries searched.
     """
 
     listed: Sequence[tuple[Discovery, Mention]]

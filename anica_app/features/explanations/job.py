@@ -34,7 +34,7 @@ from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import DEFAULT_SEED, Seed
 from inference.storage.instruction_sets import code_isa
-from inference.storage.result_names import blocks_name, enumerated, result_name, row_names
+from inference.storage.names import blocks_name, enumerated, result_name, row_names
 
 LABELS = ("Find schemes supported by every predictor", "Generalise")
 _STAGE = "generalise"

@@ -11,17 +11,19 @@ from django.shortcuts import redirect
 
 from anica_app.core.search.interestingness import ABSOLUTE, RELATIVE, Disagreement, InterestSettings
 from anica_app.core.search.settings import SearchSettings
+from anica_app.features.campaigns.form import campaigns_of
 from anica_app.features.discoveries.wording import wording_of
 from anica_app.features.explanations.job import GeneraliseConfig
 from anica_app.models import Campaign
 from inference.core.protocols import Json
 from inference.features.asking.questions.query import PredictorAnswer, QuestionBlock, furthest_pair
+from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.isa.blocks import block_of_bytes, body_of
 from inference.isa.code.block import BlockName
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit
 from inference.storage.instruction_sets import of_isa
-from inference.web.contributions import Context
+from inference.web.contributions import Context, PagePanel, PanelPlace
 from inference.web.request_fields import RequestField, RequestForm, describe_fields
 
 KIND = "generalise"
@@ -151,3 +153,11 @@ class ExplainForm(RequestForm):
             "settings": self.stated(InterestSettings) | self.stated(SearchSettings),
             **self.stated(),
         }
+
+
+PRESENTATIONS = {"generalise": KindPresentation(outcomes=campaigns_of)}
+PANELS = (
+    PagePanel(
+        PanelPlace.BLOCK, "explain", "Generalise", "anica/explanations/section.html", context_of, press
+    ),
+)

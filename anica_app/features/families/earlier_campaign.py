@@ -48,13 +48,15 @@ class StoredAnswers:
     def ask(self, codes: Sequence[bytes]) -> list[Answers]:
         """The answers for each block; `NOT_STORED` where there is none."""
         remembered = [DatabaseAnswers(row, self._isa).known(codes) for row in self._tools]
-        lacking = {code for code in codes if any(code not in known for known in remembered)}
+        lacking = {
+            code for code in codes if any(code not in remembered_answer for remembered_answer in remembered)
+        }
         sampled = self._sampled(lacking)
         nothing = tuple(NOT_STORED for _ in self._tools)
         return [
             tuple(
-                known.get(code, answer)
-                for known, answer in zip(remembered, sampled.get(code, nothing), strict=True)
+                remembered_answer.get(code, answer)
+                for remembered_answer, answer in zip(remembered, sampled.get(code, nothing), strict=True)
             )
             for code in codes
         ]
@@ -112,9 +114,11 @@ def _answers_now(row: Predictor, codes: Sequence[bytes], isa: str, task: Task | 
 class ComparedFamilies:
     """The comparison with the campaign `against`.
 
-    `before`: {place of a family: id of the earlier one}. `status`: {place of a family: its status}.
-    `vanished`: earlier families on whose witness the tools agree now; `unseen`: earlier families that were
-    not found again otherwise.
+    Attributes:
+        before: {place of a family: id of the earlier one}.
+        status: {place of a family: its status}.
+        vanished: Earlier families on whose witness the tools agree now.
+        unseen: Earlier families that were not found again otherwise.
     """
 
     against: Campaign
@@ -135,17 +139,19 @@ def _family_json(row: Family) -> Json:
 def identity_of(family: DiscoveryFamily) -> FamilyIdentity:
     """The identity of a family, by which it is matched."""
     group = family.group
-    about = frozenset(name for member in group.members for name in member.culprits.classes)
+    group_classes = frozenset(name for member in group.members for name in member.culprits.classes)
     classes = frozenset(group.classes)
-    return FamilyIdentity(group.way.kind, group.way.slower, group.way.bound.value, classes, about - classes)
+    return FamilyIdentity(
+        group.way.kind, group.way.slower, group.way.bound.value, classes, group_classes - classes
+    )
 
 
 def campaign_before(campaign: Campaign) -> Campaign | None:
     """The newest earlier campaign with families over the same tools, ignoring releases; None without one."""
     rows = Campaign.objects.filter(pk__lt=campaign.pk, families__isnull=False).distinct()
-    own = _seats(campaign)
+    seats = _seats(campaign)
     for row in rows.order_by("-pk").only("name")[:_MAX_SEARCHED]:
-        if _seats(row) == own:
+        if _seats(row) == seats:
             return row
     return None
 
@@ -161,7 +167,9 @@ def _seats(campaign: Campaign) -> list[tuple[str, Json]]:
 class FamilyComparison:
     """The inputs of a comparison with the families of an earlier campaign.
 
-    `ask`: answers of this campaign's tools. `explained`: the blocks by which its families were weighed.
+    Attributes:
+        ask: Answers of this campaign's tools.
+        explained: The blocks by which its families were weighed.
     """
 
     against: Campaign
@@ -229,8 +237,8 @@ class FamilyComparison:
     ) -> list[bool]:
         """For each block with known answers, whether they differed in the family's way."""
         way = family.group.way
-        known = [answers_by_code[code] for code in codes if NOT_STORED not in answers_by_code[code]]
-        return [self._is_way(answers, way.kind, way.slower) for answers in known]
+        stored = [answers_by_code[code] for code in codes if NOT_STORED not in answers_by_code[code]]
+        return [self._is_way(answers, way.kind, way.slower) for answers in stored]
 
     def _is_way(self, answers: Answers, kind: str, slower: int) -> bool:
         return self.judge.verdict(answers).kind == kind and slower_of(answers) == slower

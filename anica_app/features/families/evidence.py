@@ -56,9 +56,11 @@ class HardwareGrade(StrEnum):
 class FamilyEvidence:
     """A family with all that is known about its witness.
 
-    `answers`: those of the campaign's tools; `measured`: those of other machines. `judge`: name of the
-    campaign's judge and its cycles for the witness. `strangers`: names of measuring predictors whose
-    processor is not the one that the tools predict for.
+    Attributes:
+        answers: Those of the campaign's tools.
+        measured: Those of other machines.
+        judge: Name of the campaign's judge and its cycles for the witness.
+        strangers: Names of measuring predictors whose processor is not the one that the tools predict for.
     """
 
     family: Family

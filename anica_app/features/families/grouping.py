@@ -169,8 +169,8 @@ def _of_examples(row: Discovery, code: bytes, kind: str) -> tuple[bytes, str]:
 def own_disagreements(campaign: Campaign, domain: BlockDomain, judge: InterestJudge) -> JudgedDisagreements:
     """Disagreements among the random blocks of the campaign's rounds."""
     campaign.refresh_from_db(fields=["sampled"])  # the search updates the row alone
-    known = (domain.block_of_code(sample.code) for sample in interesting_samples(campaign, judge))
-    blocks = islice((block for block in known if block is not None), MAX_OWN_BLOCKS)
+    sample_blocks = (domain.block_of_code(sample.code) for sample in interesting_samples(campaign, judge))
+    blocks = islice((block for block in sample_blocks if block is not None), MAX_OWN_BLOCKS)
     return JudgedDisagreements(campaign.sampled, tuple(blocks), fresh=False)
 
 
@@ -194,17 +194,20 @@ def grouped_discoveries(
     )
 
 
-def earlier_campaign(campaign: Campaign, chosen: int | None) -> Campaign | None:
+def earlier_campaign(campaign: Campaign, campaign_id: int | None) -> Campaign | None:
     """The campaign with this id, else the newest that fits, if any. Raises `JobError` for a deleted one."""
-    if chosen is None:
+    if campaign_id is None:
         return campaign_before(campaign)
-    return needed_row(Campaign, chosen, "earlier campaign")
+    return needed_row(Campaign, campaign_id, "earlier campaign")
 
 
 @dataclass(frozen=True)
 class CampaignGrouping:
-    """The inputs of grouping. `against`: id of a campaign to compare with, None for the newest that fits;
-    `referee`: id of a predictor that judges, None without.
+    """The inputs of grouping.
+
+    Attributes:
+        against: Id of a campaign to compare with, None for the newest that fits.
+        referee: Id of a predictor that judges, None without.
     """
 
     task: Task

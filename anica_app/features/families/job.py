@@ -41,7 +41,7 @@ from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import needed_row, read_row
 from inference.storage.instruction_sets import code_isa
-from inference.storage.result_names import result_name, row_names
+from inference.storage.names import result_name, row_names
 
 MIN_QUESTIONS = 400
 """Questions about causes for campaigns whose number of judged blocks is unknown."""

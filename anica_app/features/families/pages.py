@@ -10,6 +10,7 @@ from django.views.decorators.http import require_POST
 
 from anica_app.features.discoveries.bug_report import markdown
 from anica_app.features.discoveries.wording import discovery_title, wording_of
+from anica_app.features.families.block_notes import notes_on_block
 from anica_app.features.families.evidence import evidence_of, next_worst
 from anica_app.features.families.query import KIND, FamilyParts
 from anica_app.features.families.request import NewGrouping
@@ -23,7 +24,7 @@ from inference.features.asking.questions.query import answers_about
 from inference.measuring.blocks import LOOP
 from inference.predictors.protocol import PredictorError
 from inference.storage.instruction_sets import code_isa
-from inference.storage.result_names import result_name
+from inference.storage.names import result_name
 from inference.web.file_answers import file_answer
 from inference.web.request_fields import start_run
 
@@ -136,3 +137,5 @@ urlpatterns = [
     path("families/<int:pk>/measure/", family_measure, name="family-measure"),
     path("campaigns/<int:pk>/families/", campaign_families, name="campaign-families"),
 ]
+
+BLOCK_NOTES = (notes_on_block,)

@@ -243,8 +243,10 @@ class FamilyParts:
         """
         witness = next((row for row in self.members if row.code == self.code and row.answers), None)
         stored = [NOT_STORED] * len(self.tools) if witness is None else witness.answers
-        own = [(row, answer) for row, answer in zip(self.tools, stored, strict=False) if answer != NOT_STORED]
-        return [*own, *stored_answers(self.name, [row for row, _ in own])]
+        tool_answers = [
+            (row, answer) for row, answer in zip(self.tools, stored, strict=False) if answer != NOT_STORED
+        ]
+        return [*tool_answers, *stored_answers(self.name, [row for row, _ in tool_answers])]
 
     @property
     def searches(self) -> list[IssueSearch]:

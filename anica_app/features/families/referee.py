@@ -191,15 +191,15 @@ def _findings_of_examples(
     rows = {row.number: row for row in discoveries}
     isa = code_isa(campaign.isa)
     for member in members:
-        known = {mnemonics_of(member.code, isa)}
+        spellings = {mnemonics_of(member.code, isa)}
         for example in DiscoveryParts(rows[member.number]).examples():
             code, answers = example.sample.code, example.sample.answers
             cycles = answers[place].cycles
-            if len(known) > EXAMPLES or not (cycles and example.interesting):
+            if len(spellings) > EXAMPLES or not (cycles and example.interesting):
                 continue
             mnemonics = mnemonics_of(code, isa)
-            if mnemonics not in known:
-                known.add(mnemonics)
+            if mnemonics not in spellings:
+                spellings.add(mnemonics)
                 holds = _disagreement(judge, answers, place)
                 yield MeasuredFinding(member.number, code, cycles, holds, is_example=True)
 

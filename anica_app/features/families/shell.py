@@ -154,5 +154,5 @@ def _case(row: Family) -> TestCase:
         return TestCase(row.name, text, failure=f"a new family: {block}")
     if row.status == Family.Status.UNSURE:
         return TestCase(row.name, text, failure=f"not known then, perhaps new: {block}")
-    known = f"; {row.get_mark_display()}" if row.mark else ""
-    return TestCase(row.name, f"still there{known}: {text}")
+    mark = f"; {row.get_mark_display()}" if row.mark else ""
+    return TestCase(row.name, f"still there{mark}: {text}")

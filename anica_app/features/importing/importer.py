@@ -81,9 +81,11 @@ class CampaignImporter(UploadImporter):
 
     def outcomes(self, runs: Sequence[Run]) -> dict[int, RunOutcome]:
         """The campaigns of these runs (one query); of several, the first and the number of others."""
-        more = {run.pk: len(run.result.get("campaigns", ())) - 1 for run in runs}
+        n_more = {run.pk: len(run.result.get("campaigns", ())) - 1 for run in runs}
         return {
-            run: replace(outcome, name=f"{outcome.name} and {more[run]} more") if more[run] > 0 else outcome
+            run: replace(outcome, name=f"{outcome.name} and {n_more[run]} more")
+            if n_more[run] > 0
+            else outcome
             for run, outcome in campaigns_of(runs).items()
         }
 

@@ -31,7 +31,7 @@ from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest, read_rows
 from inference.storage.block_sets import BlockToStore
 from inference.storage.instruction_sets import loaded_isa_row
-from inference.storage.result_names import enumerated, result_name, row_names
+from inference.storage.names import enumerated, result_name, row_names
 
 KIND = "matrix"
 MAX_TOOLS = 20

@@ -14,18 +14,22 @@ from django.urls import path, reverse
 from django.utils.http import urlencode
 
 from anica_app.core.search.interestingness import ABSOLUTE, RELATIVE, InterestSettings
+from anica_app.features.matrices.description import matrix_words
 from anica_app.features.matrices.job import KIND, MatrixConfig
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.questions.form import ProcessorForm
 from inference.features.judging.engine.addresses import (
     comparison_address,
+    comparisons_of,
     limit_query,
     pair_query,
     redirecting_to_list,
 )
+from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.formats.quoting import csv_text
 from inference.models import Comparison, Run
+from inference.web.contributions import MenuEntry, MenuPlace
 from inference.web.file_answers import table_answer
 from inference.web.request_fields import RequestField, RunForm, describe_fields, start_run
 from inference.web.validation import number_parameter
@@ -133,3 +137,14 @@ urlpatterns = [
     path("campaigns/matrices/<int:pk>/<int:first>/<int:second>/", matrix_cell, name="matrix-cell"),
     path("campaigns/matrices/new/", matrix_new, name="matrix-new"),
 ]
+
+PRESENTATIONS = {"matrix": KindPresentation(words=matrix_words, outcomes=comparisons_of)}
+MENUS = (
+    MenuEntry(
+        MenuPlace.PREDICTOR_PAIR,
+        "Start a campaign with these two",
+        "campaign-new",
+        "Which kinds of blocks they disagree about",
+        "play",
+    ),
+)

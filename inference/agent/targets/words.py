@@ -23,8 +23,8 @@ def set_register(number: int, value: int) -> Iterator[int]:
     """`movz` and as many `movk` as the value needs."""
     value %= 2**64
     parts = [(shift, value >> 16 * shift & 0xFFFF) for shift in range(4)]
-    chosen = [(shift, part) for shift, part in parts if part] or [(0, 0)]
-    for k, (shift, part) in enumerate(chosen):
+    nonzero_parts = [(shift, part) for shift, part in parts if part] or [(0, 0)]
+    for k, (shift, part) in enumerate(nonzero_parts):
         yield (0xF2800000 if k else 0xD2800000) | shift << 21 | part << 5 | number
 
 

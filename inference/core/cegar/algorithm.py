@@ -243,15 +243,16 @@ class _Algorithm:
     def _contradicts_ports(self, unexplained: Sequence[Unexplained]) -> bool:
         """Whether mixes contradict the ports, rather than show waste; the search is then repeated.
 
-        A mix that is quicker than its ports need contradicts them. So does a mix of several parts that takes
-        longer than the parts do on ports of their own: from then on, these parts are searched together.
+        A mix that is quicker than its ports need contradicts them, and one that takes longer by more than any
+        core wastes. So does a mix of several parts that takes longer than the parts do on ports of their own:
+        from then on, these parts are searched together.
         """
         joined = [
             self._division.join_hidden(mix.experiment)
             for mix in unexplained
             if self._division is not None and mix.excess > 0 and self._division.is_slower(mix.experiment)
         ]
-        return any(joined) or any(mix.excess < 0 for mix in unexplained)
+        return any(joined) or any(mix.is_more_than_waste for mix in unexplained)
 
     def _without_assumptions(self, settled: SettledMapping) -> SettledMapping:
         """A unique mapping with domains apart, marked `more` if it is not unique without that assumption."""
@@ -267,8 +268,10 @@ class _Algorithm:
         search.apart = pairs
         if plain.limit:
             return replace(settled, more=True, limit=plain.limit)
-        same = same_up_to_renaming(replace(plain.mapping, r_max=None), replace(settled.mapping, r_max=None))
-        if same and not (plain.listed or plain.more):
+        is_same = same_up_to_renaming(
+            replace(plain.mapping, r_max=None), replace(settled.mapping, r_max=None)
+        )
+        if is_same and not (plain.listed or plain.more):
             return settled
         return replace(settled, more=True, reason=_ASSUMED)
 

@@ -20,11 +20,11 @@ class Alternatives:
     `full`: at least one more exists.
     """
 
-    def __init__(self, mapping: PortMapping, most: int) -> None:
+    def __init__(self, mapping: PortMapping, limit: int) -> None:
         self.mapping = canonical(mapping)
         self.listed: list[PortMapping] = []
         self.full = False  # one more than may be listed was found
-        self._most = most
+        self._most = limit
         self._keys = {_key(self.mapping)}
 
     def add(self, other: PortMapping) -> None:
@@ -44,7 +44,9 @@ class Alternatives:
 class SettledMapping:
     """The mapping for one shape, with `listed` alternatives; `more` where the list is incomplete.
 
-    `limit`: which limit ended the search, `reason`: why it is not unique otherwise; both are empty for none.
+    Attributes:
+        limit: Which limit ended the search.
+        reason: Why it is not unique otherwise; both are empty for none.
     """
 
     mapping: PortMapping
@@ -83,10 +85,10 @@ def _unclear_schemes(
     unclear = frozenset(blamed)
     for scheme in sorted(blamed, key=lambda scheme: (blamed[scheme], scheme)):
         pulse()
-        fewer = unclear - {scheme}
-        clear = _restrict(mapping, mapping.usage.keys() - fewer)
+        smaller = unclear - {scheme}
+        clear = _restrict(mapping, mapping.usage.keys() - smaller)
         if all(same_up_to_renaming(clear, _restrict(other, clear.usage)) for other in alternatives):
-            unclear = fewer
+            unclear = smaller
     return unclear
 
 

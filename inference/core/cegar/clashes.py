@@ -69,8 +69,8 @@ def minimize_clash(
     core = set(clash)
     for literal in sorted(core, key=lambda assumption: (-learnt[assumption].experiment.length, assumption)):
         if literal in core:
-            fewer = contradicting_literals(encoding, learnt, core - {literal})
-            core = core if fewer is None else fewer
+            smaller_core = contradicting_literals(encoding, learnt, core - {literal})
+            core = core if smaller_core is None else smaller_core
     return core
 
 

@@ -37,8 +37,8 @@ class ClosedForm:
         self._observations.append((observation, unless))
         rows = tuple(sorted(observation.work))
         sizes: Iterable[int] = range(1, len(rows) + 1) if len(rows) <= EAGER_ROWS else (1, len(rows))
-        for chosen in itertools.chain.from_iterable(itertools.combinations(rows, k) for k in sizes):
-            self._spread(observation, chosen, unless)
+        for subset in itertools.chain.from_iterable(itertools.combinations(rows, k) for k in sizes):
+            self._spread(observation, subset, unless)
         if observation.low is not None:
             self._confine(observation, rows, unless)
 
@@ -63,12 +63,12 @@ class ClosedForm:
         if not observation.high:  # no mapping takes less than 0 cycles: only `unless` is left
             self.formula.clause(*unless)
             return True
-        least = math.floor(mass / observation.high) + 1  # mass / ports < high, strictly
-        key = (rows, least, unless)
-        if least <= 1 or key in self._stated:
+        lower_bound = math.floor(mass / observation.high) + 1  # mass / ports < high, strictly
+        key = (rows, lower_bound, unless)
+        if lower_bound <= 1 or key in self._stated:
             return False
         self._stated.add(key)
-        self.formula.at_least(self.formula.union(rows), least, *unless)
+        self.formula.at_least(self.formula.union(rows), lower_bound, *unless)
         return True
 
     def _confine(self, observation: Observation, rows: tuple[int, ...], unless: tuple[Literal, ...]) -> None:
@@ -90,14 +90,14 @@ class ClosedForm:
         # confined rows are heavy enough to take more than `low` cycles on so many.
         total, choices = sum(observation.work.values()), []
         for width in range(1, ports + 1):
-            least = math.floor(observation.low * width) + 1
-            if least > total:
+            lower_bound = math.floor(observation.low * width) + 1
+            if lower_bound > total:
                 break
             choice = formula.literal()
             choices.append(choice)
             formula.at_most(full, width, -choice)
             terms = [(confined[row], observation.work[row]) for row in rows]
-            formula.weighs(terms, least, -choice)
+            formula.weighs(terms, lower_bound, -choice)
         formula.clause(*unless, *choices)
 
     def _refine(self, candidate: Candidate) -> bool:

@@ -22,10 +22,12 @@ MAX_POSTPONED = 8
 class Pool:
     """The current mapping and the others that explain the measurements.
 
-    `aside`: no admissible experiment distinguishes them from `first`. `waiting`: not yet compared with it.
-    `later`: only experiments of more than `longest` instructions distinguish them; short ones are measured
-    first (§4.3). "Indistinguishable" is not transitive: where `first` is excluded, its successor is compared
-    with all that are left.
+    Attributes:
+        aside: No admissible experiment distinguishes them from `first`.
+        waiting: Not yet compared with it.
+        later: Only experiments of more than `longest` instructions distinguish them; short ones are
+            measured first (§4.3). "Indistinguishable" is not transitive: where `first` is excluded, its
+            successor is compared with all that are left.
     """
 
     first: Candidate
@@ -37,8 +39,8 @@ class Pool:
 
     def keep(self, observation: Observation, second: Candidate) -> bool:
         """Remove the mappings that the observation excludes; False where none is left."""
-        known = (self.first, second, *self.aside, *self.waiting, *self.later)
-        remaining = [candidate for candidate in known if observation.holds(candidate)]
+        candidates = (self.first, second, *self.aside, *self.waiting, *self.later)
+        remaining = [candidate for candidate in candidates if observation.holds(candidate)]
         if not remaining:
             return False
         if remaining[0] == self.first:
@@ -85,12 +87,12 @@ class Decider:
             pool = self._begin(questions)
             while pool is not None:
                 new = not pool.waiting
-                second, known, exhausted = self._next(questions, pool)
+                second, distinguishing, exhausted = self._next(questions, pool)
                 if second is None and pool.lengthen():
                     continue
                 if second is None:
                     return self._conclude(shape, questions, pool, exhausted=exhausted, listing=listing)
-                distinction = self._search.chooser.experiment(shape, pool.first, second, known)
+                distinction = self._search.chooser.experiment(shape, pool.first, second, distinguishing)
                 if distinction is None:
                     pool.aside.append(second)
                     pool.fresh += new

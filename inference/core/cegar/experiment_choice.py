@@ -36,16 +36,16 @@ class ExperimentChooser:
         self.refused: set[Experiment] = set()
 
     def experiment(
-        self, shape: Shape, first: Candidate, second: Candidate, known: Experiment | None
+        self, shape: Shape, first: Candidate, second: Candidate, experiment: Experiment | None
     ) -> Distinction | None:
         """The smallest admissible experiment that distinguishes two candidates; None for none.
 
-        `known`: one that does so, where the solver has found one.
+        `experiment`: one that does so, where the solver has found one.
         """
-        return self.between(shape.mapping(first), shape.mapping(second), known)
+        return self.between(shape.mapping(first), shape.mapping(second), experiment)
 
     def between(
-        self, first: PortMapping, second: PortMapping, known: Experiment | None
+        self, first: PortMapping, second: PortMapping, experiment: Experiment | None
     ) -> Distinction | None:
         """`experiment` for mappings.
 
@@ -58,15 +58,15 @@ class ExperimentChooser:
                 return None
             distinction = self._smallest(first, second, waiting[tried])
             if distinction is None and not tried:
-                distinction = self._distinction(first, second, known)
+                distinction = self._distinction(first, second, experiment)
             if distinction is None:
                 continue
             if not self._answers.has(distinction.experiment):
                 return None
             if not self._was_measured(distinction.experiment):
                 return distinction
-            fewer = [waiting[tried] - {scheme} for scheme in distinction.experiment.schemes]
-            waiting += [subset for subset in fewer if subset not in waiting]
+            smaller = [waiting[tried] - {scheme} for scheme in distinction.experiment.schemes]
+            waiting += [subset for subset in smaller if subset not in waiting]
         return None
 
     def _was_measured(self, experiment: Experiment) -> bool:
@@ -159,7 +159,7 @@ def port_filling(mapping: PortMapping) -> Experiment | None:
     Each port gets an instruction of the one-µop scheme with the most ports. None where no scheme has one µop.
     """
     single = {scheme: uops[0][0] for scheme, uops in mapping.usage.items() if sum(n for _, n in uops) == 1}
-    chosen = [
+    selection = [
         max(
             (scheme for scheme, mask in single.items() if mask >> port & 1),
             key=lambda scheme: (single[scheme].bit_count(), scheme),
@@ -167,5 +167,5 @@ def port_filling(mapping: PortMapping) -> Experiment | None:
         )
         for port in range(len(mapping.ports))
     ]
-    filling = [scheme for scheme in chosen if scheme is not None]
+    filling = [scheme for scheme in selection if scheme is not None]
     return Experiment.of(filling) if filling else None

@@ -61,7 +61,7 @@ class FactQuestion:
         while (candidate := self._encoding.find(self._slower.query)) is not None:
             facts = facts_of(self._shape, candidate)
             for fact in facts:
-                if any(implies(known, fact) for known in self._harmless):
+                if any(implies(harmless, fact) for harmless in self._harmless):
                     continue
                 shares = self._profile.slower(fact)
                 experiment = (
@@ -87,8 +87,8 @@ class FactQuestion:
         raised = list(counts)
         while width > 1 and harmless(width - 1, raised):
             width -= 1
-        for i, most in enumerate(self._shape.counts):
-            while raised[i] < most and harmless(width, [*raised[:i], raised[i] + 1, *raised[i + 1 :]]):
+        for i, count in enumerate(self._shape.counts):
+            while raised[i] < count and harmless(width, [*raised[:i], raised[i] + 1, *raised[i + 1 :]]):
                 raised[i] += 1
         return width, tuple(raised)
 

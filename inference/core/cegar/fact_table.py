@@ -66,7 +66,7 @@ class FactTable:
 
     def forbid(self, fact: Fact) -> None:
         """Require that the fact does not hold of the matrix."""
-        if not any(implies(fact, known) for known in self.excluded):
+        if not any(implies(fact, excluded) for excluded in self.excluded):
             self.excluded.append(fact)
             self._forbid(fact)
 
@@ -135,25 +135,25 @@ class FactTable:
         enough = [
             fact
             for fact in weakest(self.formula.shape, observation, lambda n: math.floor(low * n) + 1)
-            if not any(implies(fact, known) for known in self.excluded)
+            if not any(implies(fact, excluded) for excluded in self.excluded)
         ]
         self.formula.clause(*(self.has(fact) for fact in enough))
 
 
-def weakest(shape: Shape, observation: Observation, least: Callable[[int], int]) -> Iterator[Fact]:
+def weakest(shape: Shape, observation: Observation, minimum_of: Callable[[int], int]) -> Iterator[Fact]:
     """The weakest facts that put `least(n)` µops of the experiment or more on n ports, for each n."""
     used = {shape.owners[row]: n for row, n in observation.work.items()}
-    most = [shape.counts[i] for i in used]
+    row_counts = [shape.counts[i] for i in used]
     for width in range(1, shape.ports + 1):
-        for counts in _lightest(most, list(used.values()), least(width)):
+        for counts in _lightest(row_counts, list(used.values()), minimum_of(width)):
             placed = dict(zip(used, counts, strict=True))
             yield width, tuple(placed.get(i, 0) for i in range(len(shape.schemes)))
 
 
-def _lightest(most: Sequence[int], weights: Sequence[int], least: int) -> Iterator[tuple[int, ...]]:
-    """Counts up to `most` whose weights add up to `least`, and would not with one less."""
-    for counts in itertools.product(*(range(n + 1) for n in most)):
+def _lightest(row_counts: Sequence[int], weights: Sequence[int], minimum: int) -> Iterator[tuple[int, ...]]:
+    """Counts up to `row_counts` whose weights add up to `minimum`, and would not with one less."""
+    for counts in itertools.product(*(range(n + 1) for n in row_counts)):
         total = sum(n * weight for n, weight in zip(counts, weights, strict=True))
         lightest = min((weight for n, weight in zip(counts, weights, strict=True) if n), default=0)
-        if total >= least and (total - lightest < least or not lightest):
+        if total >= minimum and (total - lightest < minimum or not lightest):
             yield counts

@@ -90,9 +90,9 @@ class FasterQuestion:
         """Fewer and weaker facts that still make a candidate as slow as the first mapping everywhere."""
         enough = list(facts)
         for fact in sorted(facts, key=lambda fact: (fact[0], sum(fact[1]))):
-            fewer = [other for other in enough if other != fact]
-            if fewer and self._missed_experiment(fewer) is None:
-                enough = fewer
+            smaller = [other for other in enough if other != fact]
+            if smaller and self._missed_experiment(smaller) is None:
+                enough = smaller
         for k in range(len(enough)):
             while (weaker := self._weaker_fact(enough, k)) is not None:
                 enough[k] = weaker

@@ -160,13 +160,13 @@ class Formula:
             counted = self._counters.at_least(tuple((literal, 1) for literal in literals))
             self.clause(*unless, -counted[count + 1])
 
-    def weighs(self, terms: Sequence[tuple[Literal, int]], least: int, *unless: Literal) -> None:
-        """State that weights of true literals add up to at least `least`, unless one of `unless` holds."""
-        if sum(weight for _, weight in terms) < least:
+    def weighs(self, terms: Sequence[tuple[Literal, int]], minimum: int, *unless: Literal) -> None:
+        """State that weights of true literals add up to at least `minimum`, unless one of `unless` holds."""
+        if sum(weight for _, weight in terms) < minimum:
             self.clause(*unless)
-        elif least > 0:
+        elif minimum > 0:
             sums = self._counters.at_least(tuple(terms))
-            self.clause(*unless, next(literal for total, literal in sums.items() if total >= least))
+            self.clause(*unless, next(literal for total, literal in sums.items() if total >= minimum))
 
     def counted(self, literals: Sequence[Literal], count: int) -> Literal:
         """A literal that holds exactly when at least `count` of them do; 1 ≤ `count` ≤ their number."""
@@ -223,10 +223,10 @@ class Formula:
 
     def _order_columns(self) -> None:
         """Order columns of ports that the known port sets do not tell apart: their names mean nothing."""
-        known = (self.shape.known or {}).values()
+        masks = (self.shape.known or {}).values()
         last: dict[tuple[int, ...], int] = {}  # port of each kind
         for port in range(self.shape.ports):
-            kind = tuple(mask >> port & 1 for mask in known)
+            kind = tuple(mask >> port & 1 for mask in masks)
             if (before := last.get(kind)) is not None:
                 self._descend([row[before] for row in self.matrix], [row[port] for row in self.matrix])
             last[kind] = port
@@ -269,8 +269,8 @@ class Formula:
         proper = [rows[0] for rows in self.shape.rows_of if len(rows) == 1]
         for scheme in self.shape.improper:
             if scheme in self.shape.index:
-                own = self.matrix[self.shape.rows_of[self.shape.index[scheme]][0]]
-                self.clause(*(self._equal(own, self.matrix[row]) for row in proper))
+                own_row = self.matrix[self.shape.rows_of[self.shape.index[scheme]][0]]
+                self.clause(*(self._equal(own_row, self.matrix[row]) for row in proper))
 
     def _keep_apart(self) -> None:
         """Every port belongs to at most one of two sets of schemes; one literal per port says to which."""
@@ -283,8 +283,8 @@ class Formula:
                             self.clause(-self.matrix[row][port], literal)
 
     def _equal(self, first: Iterable[Literal], second: Iterable[Literal]) -> Literal:
-        same = self.literal()
+        is_equal = self.literal()
         for a, b in zip(first, second, strict=True):
-            self.clause(-same, a, -b)
-            self.clause(-same, -a, b)
-        return same
+            self.clause(-is_equal, a, -b)
+            self.clause(-is_equal, -a, b)
+        return is_equal

@@ -60,15 +60,15 @@ class LocalSearch:
         What the pulse raises ends the search at any point, the best so far having been yielded.
         """
         rows = np.array([sets.sample(self._random) for sets in self._sets], dtype=np.int64)
-        best, least = rows, self._settle(rows, pulse)
+        best, lowest_cost = rows, self._settle(rows, pulse)
         yield _candidate(best)
-        for _ in range(_ROUNDS if least else 0):
+        for _ in range(_ROUNDS if lowest_cost else 0):
             rows = best.copy()
             for row in self._random.choice(len(rows), min(_REDRAWN, len(rows)), replace=False):
                 rows[row] = self._sets[row].sample(self._random)
             cost = self._settle(rows, pulse)
-            if cost <= least:
-                best, least = rows, cost
+            if cost <= lowest_cost:
+                best, lowest_cost = rows, cost
                 yield _candidate(best)
 
     def _settle(self, rows: Int64s, pulse: Callable[[], None]) -> float:
@@ -78,9 +78,9 @@ class LocalSearch:
             for row in self._random.permutation(len(rows)).tolist():
                 sets = self._sets[row].near(int(rows[row]), rows)
                 costs = self._tables[row].costs(rows, sets, pulse) + self._penalty(rows, row, sets)
-                least = costs.min()
-                if costs[sets == rows[row]][0] > least:
-                    rows[row] = self._random.choice(sets[costs == least])
+                lowest_cost = costs.min()
+                if costs[sets == rows[row]][0] > lowest_cost:
+                    rows[row] = self._random.choice(sets[costs == lowest_cost])
                     changed = True
             if not changed:
                 break
@@ -94,8 +94,8 @@ class LocalSearch:
         """
         shape = self._shape
         scheme = shape.owners[row]
-        if (known := (shape.known or {}).get(shape.schemes[scheme])) is not None:
-            return _PortSets(shape.ports, (), known)
+        if (known_mask := (shape.known or {}).get(shape.schemes[scheme])) is not None:
+            return _PortSets(shape.ports, (), known_mask)
         width = (shape.widths or {}).get(shape.schemes[scheme])
         singleton = alone.get(shape.schemes[scheme])
         if width is not None:
@@ -153,27 +153,27 @@ def _is_near(alone: Observation, width: int) -> bool:
 class _PortSets:
     """The port sets that a row may have: all of some widths, or a known one."""
 
-    def __init__(self, ports: int, widths: Sequence[int], known: int | None = None) -> None:
+    def __init__(self, ports: int, widths: Sequence[int], known_mask: int | None = None) -> None:
         self._ports = ports
         self._widths = np.array(widths, dtype=np.int64)
         self._all: Int64s | None = None
-        if known is not None:
-            self._all = np.array([known], dtype=np.int64)
+        if known_mask is not None:
+            self._all = np.array([known_mask], dtype=np.int64)
         elif sum(math.comb(ports, width) for width in widths) <= _MAX_SETS:
             self._all = self._filter_widths(np.arange(1, 1 << ports, dtype=np.int64))
 
     def sample(self, random: np.random.Generator) -> int:
         if self._all is not None:
             return int(random.choice(self._all))
-        chosen = random.choice(self._ports, int(random.choice(self._widths)), replace=False)
-        return int(np.bitwise_or.reduce(1 << chosen))
+        ports = random.choice(self._ports, int(random.choice(self._widths)), replace=False)
+        return int(np.bitwise_or.reduce(1 << ports))
 
-    def near(self, own: int, rows: Int64s) -> Int64s:
-        """All sets; of too many, other rows' sets and those that differ from `own` in 1 or 2 ports."""
+    def near(self, row: int, rows: Int64s) -> Int64s:
+        """All sets; of too many, other rows' sets and those that differ from `row` in 1 or 2 ports."""
         if self._all is not None:
             return self._all
         single = np.array([0, *(1 << port for port in range(self._ports))], dtype=np.int64)
-        changed = own ^ (single[:, None] | single)
+        changed = row ^ (single[:, None] | single)
         return self._filter_widths(np.unique(np.append(changed, rows)))
 
     def _filter_widths(self, masks: Int64s) -> Int64s:
@@ -194,19 +194,19 @@ class _Table:
         ]
         number = {k: n for n, k in enumerate(used)}
         lines = [  # (number of the observation, set of rows, their mass in µops)
-            (number[k], chosen, sum(observations[k].work[r] for r in chosen))
+            (number[k], subset, sum(observations[k].work[r] for r in subset))
             for k in used
             for size in range(1, len(observations[k].work) + 1)
-            for chosen in itertools.combinations(sorted(observations[k].work), size)
+            for subset in itertools.combinations(sorted(observations[k].work), size)
         ]
-        longest = max((len(chosen) for _, chosen, _ in lines), default=1)
+        longest = max((len(subset) for _, subset, _ in lines), default=1)
         # Padded with -1, which `costs` resolves to an additional row without ports.
         self._other_rows = np.full((len(lines), longest), -1, np.int64)
         self._has_row = np.zeros(len(lines), bool)
-        for at, (_, chosen, _) in enumerate(lines):
-            other_rows = [r for r in chosen if r != row]
+        for at, (_, subset, _) in enumerate(lines):
+            other_rows = [r for r in subset if r != row]
             self._other_rows[at, : len(other_rows)] = other_rows
-            self._has_row[at] = row in chosen
+            self._has_row[at] = row in subset
         self._mass = np.array([mass for _, _, mass in lines], dtype=float)
         self._starts = np.array(
             [at for at, line in enumerate(lines) if at == 0 or lines[at - 1][0] != line[0]]

@@ -48,15 +48,15 @@ class PortChoice:
             self._drop_schemes()
         return ports
 
-    def _waive(self, ports: int, most: int | None = None) -> bool:
-        """Waive the least weight with which so many ports explain the rest; False where it exceeds `most`.
+    def _waive(self, ports: int, max_weight: int | None = None) -> bool:
+        """Waive the least weight with which these ports explain the rest; False if it exceeds `max_weight`.
 
         Contradicting experiments are measured again first: one of them may be a bad reading.
         """
         shape = self._search.shape(ports)
         while True:
-            waiver = self._least_waiver(shape, most)
-            if most is not None or not self._search.readings.repeat(sorted(waiver.clashing)):
+            waiver = self._least_waiver(shape, max_weight)
+            if max_weight is not None or not self._search.readings.repeat(sorted(waiver.clashing)):
                 break
         if waiver.waived is None:
             return False
@@ -71,23 +71,23 @@ class PortChoice:
         if not self._search.apart or self._explains(ports):
             return
         pairs, self._search.apart = self._search.apart, ()
-        least = self._least_weight(ports) or 0
+        lowest_weight = self._least_weight(ports) or 0
         for pair in pairs:
             self._search.apart = (*self._search.apart, pair)
-            if self._least_weight(ports, least + _TRIFLE) is None:
+            if self._least_weight(ports, lowest_weight + _TRIFLE) is None:
                 self._search.apart = self._search.apart[:-1]
                 self._search.emit(Log("info", _TOGETHER.format(*pair)))
 
-    def _least_weight(self, ports: int, most: int | None = None) -> int | None:
-        """Weight of what so many ports leave unexplained; None where it exceeds `most`."""
-        waiver = self._least_waiver(self._search.shape(ports), most)
+    def _least_weight(self, ports: int, max_weight: int | None = None) -> int | None:
+        """Weight of what so many ports leave unexplained; None where it exceeds `max_weight`."""
+        waiver = self._least_waiver(self._search.shape(ports), max_weight)
         return None if waiver.waived is None else waiver.weight
 
-    def _least_waiver(self, shape: Shape, most: int | None) -> Waiver:
+    def _least_waiver(self, shape: Shape, max_weight: int | None) -> Waiver:
         search = self._search
         observations = search.readings.observations(shape)
         return least_waiver(
-            shape, observations, search.seed, search.settings.solver_limit, search.pulse, most
+            shape, observations, search.seed, search.settings.solver_limit, search.pulse, max_weight
         )
 
     def fewest(self, ports: int) -> int:
@@ -96,22 +96,26 @@ class PortChoice:
         Raises:
             ClashError: No number of ports does, and the settings say to stop.
         """
-        most = self._search.settings.most_ports
-        self._join_domains(most)
+        max_ports = self._search.settings.most_ports
+        self._join_domains(max_ports)
         # What the largest number of ports cannot explain, no smaller number can: it is waived, or its schemes
         # dropped, before fewer ports are tried. Those may leave as much unexplained, but not more.
         if self._search.settings.on_clash == LEAVE_UNEXPLAINED:
-            if not self._explains(most):
-                self._waive(most)
-            least = self._search.weight
-            while ports < most and not self._explains(ports) and not (least and self._waive(ports, least)):
+            if not self._explains(max_ports):
+                self._waive(max_ports)
+            lowest_weight = self._search.weight
+            while (
+                ports < max_ports
+                and not self._explains(ports)
+                and not (lowest_weight and self._waive(ports, lowest_weight))
+            ):
                 ports += 1
-            return min(ports, most)
-        while not self._explains(most):
+            return min(ports, max_ports)
+        while not self._explains(max_ports):
             self._drop_schemes()
-        while ports < most and not self._explains(ports):
+        while ports < max_ports and not self._explains(ports):
             ports += 1
-        return min(ports, most)
+        return min(ports, max_ports)
 
     def nearest(self, earlier: Sequence[PortMapping]) -> PortMapping:
         """The best of earlier mappings and of those that a local search finds until the time limit.
@@ -119,12 +123,12 @@ class PortChoice:
         It has the fewest ports that leave as little unexplained as `_NO_BETTER` more do.
         """
         best = min((*earlier, self._mapping_by_width()), key=self._unexplained_weight)
-        least = self._unexplained_weight(best)
+        lowest_weight = self._unexplained_weight(best)
         try:
-            for mapping in self._nearby() if least else ():
-                if (weight := self._unexplained_weight(mapping)) < least:
-                    best, least = mapping, weight
-                if not least or len(mapping.ports) >= len(best.ports) + _NO_BETTER:
+            for mapping in self._nearby() if lowest_weight else ():
+                if (weight := self._unexplained_weight(mapping)) < lowest_weight:
+                    best, lowest_weight = mapping, weight
+                if not lowest_weight or len(mapping.ports) >= len(best.ports) + _NO_BETTER:
                     break
         except SolverLimitError:
             pass  # the time reserved for the end is over: the best so far is the result

@@ -31,12 +31,15 @@ PHASES = {
 class CegarProblem:
     """The schemes to characterise, and what is known of them.
 
-    `uops`: µops of a scheme where that is not one; with any, the mapping is a three-level one (§4.4).
-    `widths`: sizes of port sets that are known, of schemes with one µop; `known`: port sets of some of these,
-    as masks of ports that the result may number otherwise. `improper`: schemes one of whose µops has the
-    ports of a scheme with one µop ("improper blocking instructions", §6.3.4). `domains`: the part of the core
-    that a scheme is for, which the setting `apart` is about. `in_pairs`: whether all pairs of schemes are
-    measured first, which saves the search the way from few ports to many.
+    Attributes:
+        uops: µops of a scheme where that is not one; with any, the mapping is a three-level one (§4.4).
+        widths: Sizes of port sets that are known, of schemes with one µop.
+        known: Port sets of some of these, as masks of ports that the result may number otherwise.
+        improper: Schemes one of whose µops has the ports of a scheme with one µop ("improper blocking
+            instructions", §6.3.4).
+        domains: The part of the core that a scheme is for, which the setting `apart` is about.
+        in_pairs: Whether all pairs of schemes are measured first, which saves the search the way from few
+            ports to many.
     """
 
     schemes: tuple[str, ...]
@@ -86,9 +89,9 @@ class CegarProblem:
         return max([1, *self.widths.values(), *lengths])
 
     def _check_known(self, scheme: str, mask: int) -> None:
-        most = self.settings.ports or self.settings.most_ports
-        if isinstance(mask, bool) or not isinstance(mask, int) or not 1 <= mask < 1 << most:
-            raise InvalidInputError(f"{scheme!r} must have some of {most} ports, not {mask!r}")
+        max_ports = self.settings.ports or self.settings.most_ports
+        if isinstance(mask, bool) or not isinstance(mask, int) or not 1 <= mask < 1 << max_ports:
+            raise InvalidInputError(f"{scheme!r} must have some of {max_ports} ports, not {mask!r}")
         if self.count(scheme) > 1:
             raise InvalidInputError(f"{scheme!r} has several µops: no single port set")
         if self.widths.get(scheme, mask.bit_count()) != mask.bit_count():
@@ -146,7 +149,9 @@ REASONS: Mapping[AmbiguityReason, str] = {
 class Alternative:
     """Another port mapping that explains everything measured, its ports named to match the result's.
 
-    `differing`: schemes whose µops are not those of the result. `hidden`: why measuring cannot decide.
+    Attributes:
+        differing: Schemes whose µops are not those of the result.
+        hidden: Why measuring cannot decide.
     """
 
     mapping: PortMapping
@@ -166,8 +171,10 @@ class Determinacy(StrEnum):
 class Clash:
     """Measurements that no port mapping explains together, though one does where any of them is left out.
 
-    `experiments`: (experiment, measured cycles). `alone`: (scheme, measured cycles) of their schemes, to read
-    the others by. `dropped`: schemes that were left out because of it.
+    Attributes:
+        experiments: (experiment, measured cycles).
+        alone: (scheme, measured cycles) of their schemes, to read the others by.
+        dropped: Schemes that were left out because of it.
     """
 
     experiments: tuple[tuple[Experiment, float], ...]
@@ -220,13 +227,18 @@ class ClashError(CoreError):
 class CegarResult:
     """The port mapping, whether it is unique, and the measurements behind it.
 
-    `alternatives`: other mappings that measuring cannot exclude; `more_alternatives` where the list was cut
-    off. `experiments`: everything asked, in that order. `unexplained`: those that the mapping does not
-    explain, the largest excess first: no mapping explains them all. `assumptions` in words; `apart`: the
-    pairs of domains among these that share no port. `limit` says what left the result unproven, `reason` why
-    there are other mappings that are not listed. `mixes` were measured after the search, `mixes_unexplained`
-    are those that contradict it. `seconds` of the search, and of those in looking for other mappings,
-    take no part in comparisons.
+    `assumptions` in words; `limit` says what left the result unproven, `reason` why there are other
+    mappings that are not listed. `mixes` were measured after the search, `mixes_unexplained` are those that
+    contradict it. `seconds` of the search, and of those in looking for other mappings, take no part in
+    comparisons.
+
+    Attributes:
+        alternatives: Other mappings that measuring cannot exclude; `more_alternatives` where the list was
+            cut off.
+        experiments: Everything asked, in that order.
+        unexplained: Those that the mapping does not explain, the largest excess first: no mapping explains
+            them all.
+        apart: The pairs of domains among these that share no port.
     """
 
     mapping: PortMapping

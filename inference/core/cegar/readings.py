@@ -105,11 +105,11 @@ class Readings:
 
     def observations(self, shape: Shape) -> list[Observation]:
         """Observations of the experiments that consist of the shape's schemes."""
-        known = set(shape.schemes)
+        schemes = set(shape.schemes)
         return [
             Observation.of(shape, experiment, reading.cycles, self.wasted(experiment))
             for experiment, reading in self._readings.items()
-            if reading.cycles is not None and known.issuperset(experiment.schemes)
+            if reading.cycles is not None and schemes.issuperset(experiment.schemes)
         ]
 
     def repeat(self, experiments: Iterable[Experiment]) -> bool:

@@ -47,13 +47,15 @@ class SchedulerWaste:
         readings, pace, deadline = self._search.readings, self._search.pace, self._search.deadline
         measured = readings.measured
         simulated = None if mapping is None else self._fit(mapping).simulated
-        known = dict.fromkeys(measured, 0.0) | dict(self._source.least_cycles(measured, pulse=pace.pulse))
+        lower_bounds = dict.fromkeys(measured, 0.0) | dict(
+            self._source.least_cycles(measured, pulse=pace.pulse)
+        )
 
         def least(experiment: Experiment) -> float:
-            if experiment not in known:
+            if experiment not in lower_bounds:
                 cycles = readings.cycles(experiment) or 0.0
-                known.update({experiment: 0.0} | dict(self._source.least_cycles({experiment: cycles})))
-            return known[experiment]
+                lower_bounds.update({experiment: 0.0} | dict(self._source.least_cycles({experiment: cycles})))
+            return lower_bounds[experiment]
 
         def share(experiment: Experiment) -> float:
             cycles = readings.cycles(experiment) or 1.0
@@ -61,7 +63,7 @@ class SchedulerWaste:
                 return 1.0  # registers or code bytes already take as long: it says nothing about ports
             if mapping is None or deadline.is_expired or not mapping.usage.keys() >= {*experiment.schemes}:
                 return 0.0
-            times = wasteful_times({experiment: cycles}, mapping, simulated, known, pace.pulse)
+            times = wasteful_times({experiment: cycles}, mapping, simulated, lower_bounds, pace.pulse)
             needed = inverse_throughput(mapping, experiment)
             return max(0.0, 1 - needed / float(times.predicted[0]))
 
@@ -76,8 +78,8 @@ class SchedulerWaste:
         self._measure(settled.mapping)
         if not self._scheduler_cycles:
             return settled
-        best, least = settled.mapping, self._error(settled.mapping)
-        largest_error = (1 - _MIN_GAIN) * least  # that another mapping may have to be chosen
+        best, lowest_error = settled.mapping, self._error(settled.mapping)
+        largest_error = (1 - _MIN_GAIN) * lowest_error  # that another mapping may have to be chosen
         tried = {self._compared_uops(best)}
         alternatives = [alternative.mapping for alternative in settled.listed]
         waiting = [*self._preferred, *_nearby(best), *alternatives]
@@ -86,10 +88,10 @@ class SchedulerWaste:
             if (uops := self._compared_uops(mapping)) in tried:
                 continue
             tried.add(uops)
-            if (error := self._error(mapping)) < least:
-                best, least = mapping, error
+            if (error := self._error(mapping)) < lowest_error:
+                best, lowest_error = mapping, error
                 waiting = [*_nearby(best), *waiting]
-        if least > largest_error:
+        if lowest_error > largest_error:
             return settled
         self._preferred = [best]
         return _with_mapping_first(settled, best)
@@ -106,11 +108,11 @@ class SchedulerWaste:
 
     def _measure(self, mapping: PortMapping) -> None:
         """Measure experiments that reveal schedulers under a mapping; ports need not explain them."""
-        answers, most = self._search.answers, self._search.settings.max_length
+        answers, max_length = self._search.answers, self._search.settings.max_length
         experiments = [
             experiment
             for experiment in self._source.experiments(mapping)
-            if answers.has(experiment) and experiment.length <= (most or experiment.length)
+            if answers.has(experiment) and experiment.length <= (max_length or experiment.length)
         ]
         for measured in answers.measure(experiments):
             if measured.usable and measured.cycles is not None:
@@ -141,15 +143,18 @@ def _nearby(mapping: PortMapping) -> Iterator[PortMapping]:
     for moved, instead in disjoint_units(sorted(users, key=lambda mask: (-users[mask], mask))):
         yield _exchange_ports(mapping, mapping.usage, moved, instead)
     for scheme, uops in mapping.usage.items():
-        for own, other in product((mask for mask, _ in uops), users):
-            if (own ^ other).bit_count() == 1:
-                yield _exchange_ports(mapping, [scheme], own, other)
+        for ports_of_uop, other in product((mask for mask, _ in uops), users):
+            if (ports_of_uop ^ other).bit_count() == 1:
+                yield _exchange_ports(mapping, [scheme], ports_of_uop, other)
 
 
 def _exchange_ports(mapping: PortMapping, schemes: Iterable[str], mask: int, instead: int) -> PortMapping:
     """The mapping with the port set `instead` in place of `mask` for some schemes."""
     changed = {
-        scheme: uops_of((instead if own == mask else own, count) for own, count in mapping.usage[scheme])
+        scheme: uops_of(
+            (instead if ports_of_uop == mask else ports_of_uop, count)
+            for ports_of_uop, count in mapping.usage[scheme]
+        )
         for scheme in schemes
     }
     return replace(mapping, usage={**mapping.usage, **changed})

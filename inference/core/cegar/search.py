@@ -7,7 +7,6 @@ candidates again, and takes the times of their experiments from the checkpoint.
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Iterable
 
 from inference.core.cegar.answers import CachedMeasurer, as_json, from_json
@@ -27,6 +26,7 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Checkpoint, Json, Measurer, Reporter
+from inference.core.search_clocks import computing_seconds
 from inference.core.throughput import inverse_throughput
 
 REPORT_INTERVAL = 10.0  # seconds
@@ -76,10 +76,13 @@ class CegarSearch:
         if self.deadline.is_expired:
             raise SolverLimitError(_TIME_LIMIT.format(self.deadline.limit, self.attempt))
         if self.pace.due("attempt", REPORT_INTERVAL):
-            left = f", {self.deadline.left:.0f} s left" if self.deadline.limit else ""
+            remaining = f", {self.deadline.left:.0f} s left" if self.deadline.limit else ""
             n_experiments, waived = len(self.readings), len({experiment for experiment, _ in self.waived})
             self.pace.emit(
-                Log("info", f"{self.attempt}: {n_experiments} experiments, {waived} left unexplained{left}")
+                Log(
+                    "info",
+                    f"{self.attempt}: {n_experiments} experiments, {waived} left unexplained{remaining}",
+                )
             )
 
     def emit(self, event: Event) -> None:
@@ -144,13 +147,13 @@ class CegarSearch:
         mix: dict[str, int] = {}
         highest = 0.0
         for scheme in sorted(self.schemes, key=lambda scheme: (times[scheme], scheme)):
-            more = {**mix, scheme: max(1, round(1 / times[scheme]))}
-            experiment = Experiment.of(more)
+            longer_mix = {**mix, scheme: max(1, round(1 / times[scheme]))}
+            experiment = Experiment.of(longer_mix)
             if self.can_measure(experiment):
                 self.measure(experiment)
             cycles = self.readings.cycles(experiment)
             if cycles and experiment.length / cycles > highest:
-                mix, highest = more, experiment.length / cycles
+                mix, highest = longer_mix, experiment.length / cycles
 
     def begin_attempt(self, event: Ports) -> None:
         self.attempt = f"{event.ports} ports: {event.reason}"
@@ -200,9 +203,9 @@ class CegarSearch:
         A measurement may exceed its prediction by what the core may waste, and ε cycles per instruction.
         """
         failures = []
-        chosen = None if among is None else frozenset(among)
+        selection = None if among is None else frozenset(among)
         for observation in self.readings.observations(self.shape(len(mapping.ports))):
-            if chosen is not None and observation.experiment not in chosen:
+            if selection is not None and observation.experiment not in selection:
                 continue
             predicted = inverse_throughput(mapping, observation.experiment)
             off = self.settings.epsilon * observation.experiment.length
@@ -244,7 +247,7 @@ class Deadline:
 
     def __init__(self, limit: float) -> None:
         self.limit = limit
-        self._began = time.process_time()
+        self._began = computing_seconds()
         self.share(1)
 
     def share(self, parts: int) -> None:
@@ -269,7 +272,7 @@ class Deadline:
 
     @property
     def _elapsed(self) -> float:
-        return time.process_time() - self._began
+        return computing_seconds() - self._began
 
 
 FORMAT = 2

@@ -23,9 +23,14 @@ Candidate = tuple[int, ...]
 class Shape:
     """Schemes in the order of their rows, the µops of each, and the number of ports.
 
-    `widths`: {scheme: size of its port set} where known, `known`: {scheme: its port set}. `improper`: schemes
-    whose first row has the ports of a scheme with one row (§6.3.4). `apart`: pairs of sets of schemes that
-    share no port. `epsilon` and `r_max` as in the settings. `is_full`: every port is used.
+    `epsilon` and `r_max` as in the settings.
+
+    Attributes:
+        widths: {scheme: size of its port set} where known.
+        known: {scheme: its port set}.
+        improper: Schemes whose first row has the ports of a scheme with one row (§6.3.4).
+        apart: Pairs of sets of schemes that share no port.
+        is_full: Every port is used.
     """
 
     schemes: tuple[str, ...]
@@ -102,8 +107,8 @@ class Observation:
         """
         measured, length = Fraction(cycles), experiment.length
         off = shape.margin / 2 * length  # ε cycles for each instruction
-        least = measured * (1 - Fraction(wasted)) - off
-        low = None if least <= 0 or shape.floor * length > least else least
+        shortest = measured * (1 - Fraction(wasted)) - off
+        low = None if shortest <= 0 or shape.floor * length > shortest else shortest
         work = {
             row: count for scheme, count in experiment.terms for row in shape.rows_of[shape.index[scheme]]
         }

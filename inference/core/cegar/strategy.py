@@ -63,15 +63,15 @@ def blind_spot(
     *,
     ports: int,
     uops: Mapping[str, int],
-    known: Mapping[str, Uops] | None = None,
+    known_uops: Mapping[str, Uops] | None = None,
 ) -> BlindSpot | None:
     """Two mappings that the strategy does not distinguish, but another experiment does.
 
     Args:
-        strategy: Experiments of the schemes in `uops` and `known`.
+        strategy: Experiments of the schemes in `uops` and `known_uops`.
         ports: The number of ports of both mappings.
         uops: {scheme: number of µops} of schemes whose ports are unknown.
-        known: {scheme: µops}, the same in both mappings.
+        known_uops: {scheme: µops}, the same in both mappings.
 
     Returns:
         None for no blind spot. Mappings that no experiment at all distinguishes are none.
@@ -84,7 +84,7 @@ def blind_spot(
         >>> blind_spot(singletons_and_pairs(["a", "b"]), ports=2, uops={"a": 1, "b": 1}) is None
         True
     """
-    search = _Search(ports, uops, known or {})
+    search = _Search(ports, uops, known_uops or {})
     experiments = tuple(strategy)
     unknown = {s for e in experiments for s in e.schemes} - set(search.shape.schemes)
     if unknown:
@@ -95,12 +95,12 @@ def blind_spot(
 class _Search:
     """All mappings, numbered: mapping k has the k-th combination of a choice of port sets per scheme."""
 
-    def __init__(self, ports: int, uops: Mapping[str, int], known: Mapping[str, Uops]) -> None:
-        both = sorted(uops.keys() & known.keys())
+    def __init__(self, ports: int, uops: Mapping[str, int], known_uops: Mapping[str, Uops]) -> None:
+        both = sorted(uops.keys() & known_uops.keys())
         if both:
             raise InvalidInputError(f"the ports of {both[0]!r} are either known or not")
-        masks = {s: tuple(mask for mask, n in known[s] for _ in range(n)) for s in known}
-        schemes = sorted([*uops, *known])
+        masks = {s: tuple(mask for mask, n in known_uops[s] for _ in range(n)) for s in known_uops}
+        schemes = sorted([*uops, *known_uops])
         counts = tuple(uops[s] if s in uops else len(masks[s]) for s in schemes)
         if ports < 1 or any(mask >> ports for row in masks.values() for mask in row) or 0 in counts:
             raise InvalidInputError(f"every scheme needs at least one µop, on ports 0 to {ports - 1}")

@@ -138,7 +138,7 @@ class _Possible:
         facts.sort(key=lambda fact: (-fact[0], sum(fact[1])))
         weakest: list[Fact] = []
         for fact in facts:
-            if not any(implies(fact, known) for known in weakest):
+            if not any(implies(fact, weaker) for weaker in weakest):
                 weakest.append(fact)
         return weakest
 

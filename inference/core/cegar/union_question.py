@@ -29,8 +29,8 @@ class UnionQuestion:
         self._second = [  # for each port, whether T has it under the second mapping
             formula.either(
                 *(
-                    formula.both(chosen, row[port])
-                    for chosen, row in zip(self._chosen, formula.matrix, strict=True)
+                    formula.both(selector, row[port])
+                    for selector, row in zip(self._chosen, formula.matrix, strict=True)
                 )
             )
             for port in range(shape.ports)
@@ -58,16 +58,16 @@ class UnionQuestion:
             formula.either(*(self._chosen[i] for i, mask in enumerate(first) if mask >> port & 1))
             for port in range(shape.ports)
         ]
-        at_least, at_most = self._sizes(union)
+        lower_bounds, upper_bounds = self._sizes(union)
         second_at_least, second_at_most = self._second_sizes
         query = formula.literal()
         choices = []
         for size in range(1, shape.ports + 1):
             differences = []  # (number of ports of T under the first mapping, number under the second)
-            if (fewer := self._fewer(size)) is not None:
-                differences.append((at_least[size - 1], second_at_most[fewer - 1]))
-            if (more := self._more(size)) is not None:
-                differences.append((at_most[size - 1], second_at_least[more - 1]))
+            if (smaller := self._fewer(size)) is not None:
+                differences.append((lower_bounds[size - 1], second_at_most[smaller - 1]))
+            if (larger := self._more(size)) is not None:
+                differences.append((upper_bounds[size - 1], second_at_least[larger - 1]))
             for first_size, second_size in differences:
                 choice = formula.literal()
                 choices.append(choice)
@@ -101,7 +101,7 @@ class UnionQuestion:
 
     def _at_most(self, literals: Sequence[Literal]) -> list[Literal]:
         """Literals for at most 1, 2, … of the literals: each implies its bound, not the reverse."""
-        at_most = [self._formula.literal() for _ in literals]
-        for k, literal in enumerate(at_most):
+        upper_bounds = [self._formula.literal() for _ in literals]
+        for k, literal in enumerate(upper_bounds):
             self._formula.at_most(literals, k + 1, -literal)
-        return at_most
+        return upper_bounds

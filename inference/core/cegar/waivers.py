@@ -63,8 +63,8 @@ Waived = frozenset[tuple[Experiment, Claim]]
 def without_waived(observation: Observation, waived: Set[tuple[Experiment, Claim]]) -> Observation | None:
     """The observation without the waived claims; None where nothing is left."""
     experiment = observation.experiment
-    least = (_less(observation, claim) for claim in LESS if (experiment, claim) not in waived)
-    low = next(least, None)
+    reduced = (_less(observation, claim) for claim in LESS if (experiment, claim) not in waived)
+    low = next(reduced, None)
     bounded = (experiment, Claim.NOT_LONGER) not in waived
     if low is None and not bounded:
         return None
@@ -89,22 +89,22 @@ def least_waiver(
     seed: int,
     limit: int,
     pulse: Callable[[], None],
-    most: int | None = None,
+    max_weight: int | None = None,
 ) -> Waiver:
     """The lightest claims to waive so that a mapping of this shape explains the rest.
 
     Args:
-        most: Largest weight that may be waived; None for any.
+        max_weight: Largest weight that may be waived; None for any.
 
     Raises:
         InvalidInputError: The shape has no mapping even without measurements.
     """
     waiver = waiver_for(observations, [*search_locally(shape, observations, seed, pulse)][-1])
     if waiver.waived is not None and len(waiver.waived) > FEW:
-        return waiver if most is None or waiver.weight <= most else replace(waiver, waived=None)
+        return waiver if max_weight is None or waiver.weight <= max_weight else replace(waiver, waived=None)
     search = _Proof(Formula(shape, seed, limit, pulse), observations, pulse)
     try:
-        return search.least(most) or waiver
+        return search.least(max_weight) or waiver
     finally:
         search.close()
 
@@ -160,18 +160,18 @@ class _Proof:
                 self._observations[literal] = alone
                 self._encoding.add(alone, -literal)
 
-    def least(self, most: int | None) -> Waiver | None:
+    def least(self, max_weight: int | None) -> Waiver | None:
         """See `least_waiver`; None where it takes more than `CLASHES` clashes."""
         clashes: list[frozenset[Literal]] = []
         waived: frozenset[Literal] = frozenset()
-        while (weight := sum(map(self._weight, waived))) <= (weight if most is None else most):
+        while (weight := sum(map(self._weight, waived))) <= (weight if max_weight is None else max_weight):
             clash = contradicting_literals(
                 self._encoding, self._observations, self._observations.keys() - waived
             )
             if clash is None:
                 return Waiver(self._waived_claims(waived), weight, self._experiments(clashes))
             clash = minimize_clash(self._encoding, self._observations, clash)
-            if not clash and most is None:
+            if not clash and max_weight is None:
                 raise impossible_shape_error(self._encoding.formula.shape)
             if not clash:
                 break
@@ -203,7 +203,7 @@ class _Proof:
             bounds=Bounds(0, 1),
             constraints=LinearConstraint(rows, lb=1.0),
         )
-        return frozenset(literal for literal, chosen in zip(literals, solved.x, strict=True) if chosen > 0.5)
+        return frozenset(literal for literal, value in zip(literals, solved.x, strict=True) if value > 0.5)
 
 
 def _claims(observation: Observation) -> Iterator[tuple[Claim, Observation]]:
@@ -222,5 +222,5 @@ def _less(observation: Observation, claim: Claim) -> Fraction | None:
 
 def reduce_observations(observations: Iterable[Observation], waived: Waived) -> list[Observation]:
     """The observations without the waived claims."""
-    left = (without_waived(observation, waived) for observation in observations)
-    return [observation for observation in left if observation is not None]
+    remaining = (without_waived(observation, waived) for observation in observations)
+    return [observation for observation in remaining if observation is not None]

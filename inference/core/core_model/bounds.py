@@ -99,10 +99,12 @@ def predict_core(
             bounds += order_bounds(block, shape, model, dispatch_width(model), bounds, without)
     elif model.scheduler is not None and BoundKind.SCHEDULER not in without and not unknown:
         bounds += scheduler_bounds(block, shape, model, model.scheduler, bounds, without)
-    chosen = sorted((bound for bound in bounds if bound.kind not in without), key=lambda bound: -bound.cycles)
-    if shape.copied and chosen and _may_stall(model.loop_code, _loop_size(block, shape), chosen[0].cycles):
+    counted = sorted(
+        (bound for bound in bounds if bound.kind not in without), key=lambda bound: -bound.cycles
+    )
+    if shape.copied and counted and _may_stall(model.loop_code, _loop_size(block, shape), counted[0].cycles):
         lacking.append(UNMEASURED_LOOP_SIZE)
-    return CorePrediction(tuple(chosen), tuple(lacking), tuple(unknown))
+    return CorePrediction(tuple(counted), tuple(lacking), tuple(unknown))
 
 
 def front_end_bound(
@@ -124,14 +126,14 @@ def _supply_bound(
     instructions = len(block)
     counted = _counted(instructions, "instruction")
     shared_slots = paired_nops(block, model) + fused_moves(shape, limits)
-    further = further_slots(block, model)
+    extra_slots = further_slots(block, model)
     width = None if model.mapping is None else model.mapping.r_max
     # Whatever runs at the core's width has passed the front end at that rate.
     slots_per_cycle = limits.dispatched
     if slots_per_cycle is not None and width is not None:
         slots_per_cycle = max(slots_per_cycle, width)
     if shape.loop and (limits.loop_capacity is None or instructions <= limits.loop_capacity):
-        slots = instructions + further + 1 - fused_jumps(shape, limits.fused or ()) - shared_slots
+        slots = instructions + extra_slots + 1 - fused_jumps(shape, limits.fused or ()) - shared_slots
         in_loop = limits.loops[ceil(slots) - 1] if 0 < slots <= len(limits.loops) else 0.0
         reasons = [
             (slots, slots_per_cycle, _counted(slots, "slot")),
@@ -141,7 +143,10 @@ def _supply_bound(
         ]
     elif shape.copied:
         slots = (
-            instructions + further - shared_slots + closing_slots(shape.pairs, limits.fused) / shape.copies
+            instructions
+            + extra_slots
+            - shared_slots
+            + closing_slots(shape.pairs, limits.fused) / shape.copies
         )
         reasons = [(slots, slots_per_cycle, _counted(slots, "slot")), _portless(block, shape, model, limits)]
     elif (cycles := limits.decoding(instructions, shape.size)) is not None:
@@ -248,11 +253,11 @@ def _mapping_bounds(
     ports = CoreBound(BoundKind.PORTS, busiest_ports(work), BUSIEST_PORTS)
     by_time = times_alone(block, model, stores)
     bounds.append(max([ports, *by_time], key=lambda bound: bound.cycles))
-    known = mapping.usage, model.moves, model.alone
+    facts = mapping.usage, model.moves, model.alone
     counted = [
         instruction
         for instruction in block
-        if any(instruction.scheme in part for part in known) or is_timed_nop(instruction, model)
+        if any(instruction.scheme in part for part in facts) or is_timed_nop(instruction, model)
     ]
     jumps = own_jumps(shape, model) - paired_nops(block, model) - fused_moves(shape, model.front_end)
     if mapping.issue_width is not None:

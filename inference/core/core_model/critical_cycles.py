@@ -114,8 +114,8 @@ def _values(policy: dict[int, Edge], cycle: CriticalCycle) -> dict[int, float]:
             if edge.source not in values:
                 values[edge.source] = edge.cycles - cycle.cycles * edge.iterations + values[node]
                 waiting.append(edge.source)
-    least = min(values.values()) - sum(abs(edge.cycles) for edge in policy.values()) - 1
-    return {node: values.get(node, least) for node in policy}
+    lower_bound = min(values.values()) - sum(abs(edge.cycles) for edge in policy.values()) - 1
+    return {node: values.get(node, lower_bound) for node in policy}
 
 
 def components(nodes: int, edges: Sequence[Edge]) -> list[set[int]]:

@@ -269,15 +269,17 @@ class DependenceGraph:
         instruction = self._block[place]
         if instruction.only_loads:
             return 0.0
-        own = [
+        inner_edges = [
             (source, cycles)
             for (source, target), cycles in self._model.latencies_of(instruction).items()
             if target == destination and cycles
         ]
-        registers = [cycles for source, cycles in own if source.isdecimal()]
-        if registers or not own:
+        registers = [cycles for source, cycles in inner_edges if source.isdecimal()]
+        if registers or not inner_edges:
             return min(registers, default=None)
         if instruction.vector or destination.endswith("data"):
             return UNKNOWN_LATENCY
-        loaded = [cycles - self._model.memory.load for source, cycles in own if source.endswith("address")]
+        loaded = [
+            cycles - self._model.memory.load for source, cycles in inner_edges if source.endswith("address")
+        ]
         return max(min(loaded, default=UNKNOWN_LATENCY), 0.0)

@@ -26,32 +26,32 @@ class CoreQuantity:
 
 def front_end_quantities(limits: FrontEndLimits | None) -> list[CoreQuantity]:
     """The rates of a front end, always in the same order."""
-    known = FrontEndLimits() if limits is None else limits
+    front_end = FrontEndLimits() if limits is None else limits
     return [
-        CoreQuantity("slots in loops", "per cycle", known.slots),
-        CoreQuantity("longest quick loop", "instructions", known.loop_capacity),
-        CoreQuantity("straight code", "instructions per cycle", known.straight_instructions),
-        CoreQuantity("straight code", "bytes per cycle", known.straight_bytes),
-        CoreQuantity("taken branches", "per cycle", known.taken),
-        CoreQuantity("NOPs in loops", "per cycle", known.nops),
+        CoreQuantity("slots in loops", "per cycle", front_end.slots),
+        CoreQuantity("longest quick loop", "instructions", front_end.loop_capacity),
+        CoreQuantity("straight code", "instructions per cycle", front_end.straight_instructions),
+        CoreQuantity("straight code", "bytes per cycle", front_end.straight_bytes),
+        CoreQuantity("taken branches", "per cycle", front_end.taken),
+        CoreQuantity("NOPs in loops", "per cycle", front_end.nops),
     ]
 
 
 def memory_quantities(memory: MemoryTimes | None) -> list[CoreQuantity]:
     """The times of loads and stores, always in the same order."""
-    known = MemoryTimes() if memory is None else memory
-    forwarded = {} if known.renaming is None else known.renaming.forwarded
+    times = MemoryTimes() if memory is None else memory
+    forwarded = {} if times.renaming is None else times.renaming.forwarded
     return [
-        CoreQuantity("load latency", "cycles", None if memory is None else known.load),
-        CoreQuantity("store to load, 64 bits", "cycles", known.forwarded.get(_WORDS)),
+        CoreQuantity("load latency", "cycles", None if memory is None else times.load),
+        CoreQuantity("store to load, 64 bits", "cycles", times.forwarded.get(_WORDS)),
         CoreQuantity(
             "the same, not renamed",
             "cycles",
             forwarded.get(_WORDS),
         ),
-        CoreQuantity("load of more than a store wrote", "cycles", known.blocked),
-        CoreQuantity("stores to one line", "per cycle", _rate(known.to_one_line)),
-        CoreQuantity("stores to other lines", "per cycle", _rate(known.to_another_line)),
+        CoreQuantity("load of more than a store wrote", "cycles", times.blocked),
+        CoreQuantity("stores to one line", "per cycle", _rate(times.to_one_line)),
+        CoreQuantity("stores to other lines", "per cycle", _rate(times.to_another_line)),
     ]
 
 
@@ -106,8 +106,8 @@ def _numbers(first: ComparedCore, second: ComparedCore) -> Iterator[CoreNumber]:
         ("front end", zip(front_end_quantities(a.front_end), front_end_quantities(b.front_end), strict=True)),
         ("memory", zip(memory_quantities(first.memory), memory_quantities(second.memory), strict=True)),
     ):
-        for own, other in quantities:
-            yield CoreNumber(subject, own.aspect, own.unit, own.value, other.value)
+        for quantity, other in quantities:
+            yield CoreNumber(subject, quantity.aspect, quantity.unit, quantity.value, other.value)
     kinds = {kind.name: kind for kind in (*a.kinds, *b.kinds)}
     for name in kinds:
         pair = _kind(a, name), _kind(b, name)

@@ -80,8 +80,8 @@ def measured_loop_code(
         size_of: The loop body of an experiment. Raises `CannotMeasureError` for those measured elsewhere.
         mapping: For the cycles that ports and slots allow.
     """
-    most = max((experiment.length / cycles for experiment, cycles in measured.items()), default=0.0)
-    quick = [mix for mix, cycles in measured.items() if mix.length >= _MIN_RATE_SHARE * most * cycles]
+    highest_rate = max((experiment.length / cycles for experiment, cycles in measured.items()), default=0.0)
+    quick = [mix for mix, cycles in measured.items() if mix.length >= _MIN_RATE_SHARE * highest_rate * cycles]
     if len(quick) > MAX_EXPERIMENTS:
         quick = Random(0).sample(quick, MAX_EXPERIMENTS)  # noqa: S311  no secret
     allowed = allowed_cycles(mapping, measured)

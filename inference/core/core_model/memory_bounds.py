@@ -94,8 +94,11 @@ def stack_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> Cor
     loads = sum(access.memory is not None for instruction in block for access in instruction.reads)
     extra = (loads - pops) * times.load_beside_pop
     bounds = [
-        _memory_bound(count * cycles + more, f"{count} × {name}, the stack pointer moves")
-        for count, cycles, more, name in ((pops, times.pop, extra, "pop"), (pushes, times.push, 0.0, "push"))
+        _memory_bound(count * cycles + extra_cycles, f"{count} × {name}, the stack pointer moves")
+        for count, cycles, extra_cycles, name in (
+            (pops, times.pop, extra, "pop"),
+            (pushes, times.push, 0.0, "push"),
+        )
         if count and cycles
     ]
     return max(bounds, key=lambda bound: bound.cycles, default=None)
@@ -218,8 +221,8 @@ def _cycles_of_runs(
 
 def _takes_halves(times: MemoryTimes) -> bool:
     """Whether stores to two halves of a line take as long as those to two lines, rather than to one."""
-    same, half, other = times.to_one_line, times.to_another_half, times.to_another_line
-    return same is not None and other is not None and half is not None and 2 * half > same + other
+    same_line, half, other = times.to_one_line, times.to_another_half, times.to_another_line
+    return same_line is not None and other is not None and half is not None and 2 * half > same_line + other
 
 
 def _merges(times: MemoryTimes) -> bool:
@@ -241,14 +244,14 @@ def shared_stores(
     port, nothing changes. Where it is one of those of loads, these µops may go to any of them.
     """
     storing = [place for place, instruction in enumerate(block) if _places(instruction)]
-    known = [work for place in storing if (work := works[place])]
-    single = [mask for mask in known[0] if mask.bit_count() == 1] if known else []
-    common = [mask for mask in single if all(mask in work for work in known)]
+    store_works = [work for place in storing if (work := works[place])]
+    single = [mask for mask in store_works[0] if mask.bit_count() == 1] if store_works else []
+    common = [mask for mask in single if all(mask in work for work in store_works)]
     if not common:
         return [*works]
     port = min(common, key=lambda mask: (sum((work or {}).get(mask, 0.0) for work in works), mask))
-    unknown = len(storing) - len(known)  # each needs the port once at least
-    needed = sum(work[port] for work in known) + unknown
+    unknown = len(storing) - len(store_works)  # each needs the port once at least
+    needed = sum(work[port] for work in store_works) + unknown
     share = max(1 - cycles / needed, 0.0)
     loading = ports_of_loads(mapping)
     changed = [*works]

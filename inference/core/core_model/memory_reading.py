@@ -53,17 +53,17 @@ def memory_times(rows: Sequence[Json]) -> MemoryTimes:
     cases = sorted((row for row in settled if row["stored"]), key=lambda row: row.get("between", 0))
     forwarded = [row["cycles"] for row in cases if row["how"] == Forwarding.FORWARDED]
     quick = _quick_forwarding(cases)
-    same: dict[ForwardingCase, float] = {}
+    same_line: dict[ForwardingCase, float] = {}
     by: dict[str, float] = {}
     for row in cases:
         cycles = _best_case_cycles(row, cases, quick)
         by.setdefault(row["address"], cycles)
         if row["address"] == _SAME_BASE:
-            same.setdefault(_case(row), cycles)
+            same_line.setdefault(_case(row), cycles)
     loads = [row["cycles"] for row in settled if _is_plain_load(row)]
     alone = {row["address"]: row["cycles"] for row in settled if not row.get("chained", True)}
     return MemoryTimes(
-        same,
+        same_line,
         usual=median(forwarded) if forwarded else MemoryTimes.usual,
         indexed=by.get("base and index", MemoryTimes.indexed),
         relative=by.get("instruction pointer", MemoryTimes.relative),

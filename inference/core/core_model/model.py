@@ -216,10 +216,11 @@ def is_contained(stored: int, loaded: int, offset: int) -> bool:
 class BypassTimes:
     """Latencies that depend on neighbours.
 
-    `kinds`: {scheme: {(source, destination): number of a kind}}. `excess`: cycles that two neighbours of
-    these kinds take together, in both directions, beyond their latencies. A neighbour counts half of it: over
-    a cycle of dependences that is exact where an excess is a sum of what the producer and what the consumer
-    adds.
+    Attributes:
+        kinds: {scheme: {(source, destination): number of a kind}}.
+        excess: Cycles that two neighbours of these kinds take together, in both directions, beyond their
+            latencies. A neighbour counts half of it: over a cycle of dependences that is exact where an
+            excess is a sum of what the producer and what the consumer adds.
     """
 
     kinds: Mapping[str, Mapping[tuple[str, str], int]] = field(default_factory=dict)

@@ -3,7 +3,8 @@
 The nearest is, in this order: the same mnemonic with operands of other widths; another condition (`cmovb` for
 `cmove`); the form with or without VEX (`paddd` for `vpaddd`); the form with a register in place of memory,
 with a load or a store beside it; the form with a register in place of an immediate. Of several the closest in
-width is taken. A different operation is never used.
+width is taken. A different operation is never used, nor
+one that moves the base of its address for one that does not.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass, replace
 from math import log2
 
 from inference.core.core_model.bounds import predict_core
+from inference.core.core_model.dependences import WRITTEN_BASE
 from inference.core.core_model.model import CoreModel, OperandLatencies
 from inference.core.core_model.prediction import (
     Assumptions,
@@ -150,8 +152,8 @@ class NearestSchemes:
     def _has_ports(self, text: str) -> bool:
         """Whether ports, or the time that it takes alone, are known, or cannot be without a mapping."""
         model = self.model
-        known = model.mapping is None or text in model.mapping.usage
-        return known or text in model.moves or text in model.alone
+        is_described = model.mapping is None or text in model.mapping.usage
+        return is_described or text in model.moves or text in model.alone
 
     def _nearest_schemes(
         self, scheme: Scheme, ports: _Match | None, latencies: _Match | None
@@ -182,19 +184,19 @@ class _ByOperation:
         if self._by_root is None:
             self._by_root = {}
             for text in sorted(self._texts):
-                if (known := self._describe(text)) is not None:
-                    self._by_root.setdefault(_root(known), []).append(known)
+                if (description := self._describe(text)) is not None:
+                    self._by_root.setdefault(_root(description), []).append(description)
         return _best(scheme, self._by_root.get(_root(scheme), ()))
 
 
-def nearest_scheme(scheme: Scheme, known: Iterable[Scheme]) -> Scheme | None:
+def nearest_scheme(scheme: Scheme, candidates: Iterable[Scheme]) -> Scheme | None:
     """The one of these schemes that can substitute a scheme, None where there is none."""
-    match = _best(scheme, (candidate for candidate in known if _root(candidate) == _root(scheme)))
+    match = _best(scheme, (candidate for candidate in candidates if _root(candidate) == _root(scheme)))
     return None if match is None else match.scheme
 
 
-def _best(scheme: Scheme, known: Iterable[Scheme]) -> _Match | None:
-    matches = [match for candidate in known if (match := _match(scheme, candidate)) is not None]
+def _best(scheme: Scheme, candidates: Iterable[Scheme]) -> _Match | None:
+    matches = [match for candidate in candidates if (match := _match(scheme, candidate)) is not None]
     return min(matches, key=lambda match: (match.rank, match.apart, match.scheme.text), default=None)
 
 
@@ -219,57 +221,65 @@ def _without_encoding(scheme: Scheme) -> str:
     return scheme.mnemonic.removeprefix("v") if scheme.encoding != "legacy" else scheme.mnemonic
 
 
-def _match(scheme: Scheme, known: Scheme) -> _Match | None:
+def _match(scheme: Scheme, near: Scheme) -> _Match | None:
     """The difference of a known scheme, None where it is too large."""
-    mine, theirs = _visible_operands(scheme), _visible_operands(known)
-    difference = _difference(scheme, known, [*map(_kind, mine)], [*map(_kind, theirs)])
+    if _moves_base(scheme) != _moves_base(near):
+        return None
+    mine, theirs = _visible_operands(scheme), _visible_operands(near)
+    difference = _difference(scheme, near, [*map(_kind, mine)], [*map(_kind, theirs)])
     if difference is None:
         return None
     rank, differs = difference
     width_distance = sum(_width_distance(a, b) for a, b in zip(mine, theirs, strict=False))
-    return _Match(rank, differs or ("other width" if width_distance else "other form"), width_distance, known)
+    return _Match(rank, differs or ("other width" if width_distance else "other form"), width_distance, near)
+
+
+def _moves_base(scheme: Scheme) -> bool:
+    return any(operand.name == WRITTEN_BASE for operand in scheme.operands)
 
 
 def _difference(
-    scheme: Scheme, known: Scheme, mine: Sequence[str], theirs: Sequence[str]
+    scheme: Scheme, near: Scheme, kinds: Sequence[str], near_kinds: Sequence[str]
 ) -> tuple[int, str] | None:
     """(rank, text) of two schemes with operands of these kinds; "" where only widths differ."""
-    elements, extra, text = _element_difference(scheme, known)
-    shape = _shape_difference(scheme, known, mine, theirs, same=elements or scheme.mnemonic == known.mnemonic)
+    elements, extra, text = _element_difference(scheme, near)
+    is_same = elements or scheme.mnemonic == near.mnemonic
+    shape = _shape_difference(scheme, near, kinds, near_kinds, is_same=is_same)
     if shape is None or not elements:
         return shape
     return shape[0] + extra, ", ".join(filter(None, (shape[1], text)))
 
 
 def _shape_difference(
-    scheme: Scheme, known: Scheme, mine: Sequence[str], theirs: Sequence[str], *, same: bool
+    scheme: Scheme, near: Scheme, kinds: Sequence[str], near_kinds: Sequence[str], *, is_same: bool
 ) -> tuple[int, str] | None:
     """(penalty, description) of a difference in operands, condition or encoding; None if too different.
 
-    `same`: whether both have the same operation.
+    `is_same`: whether both have the same operation.
     """
-    differs = (scheme.encoding == "legacy") != (known.encoding == "legacy")
-    shorter, longer = sorted((mine, theirs), key=len)
-    pairs = {(a, b) for a, b in zip(mine, theirs, strict=False) if a != b}
-    if mine == theirs:
+    differs = (scheme.encoding == "legacy") != (near.encoding == "legacy")
+    shorter, longer = sorted((kinds, near_kinds), key=len)
+    pairs = {(a, b) for a, b in zip(kinds, near_kinds, strict=False) if a != b}
+    if kinds == near_kinds:
         other = (_OTHER_ENCODING, "other encoding") if differs else (1, "other condition")
-        return (0, "") if same else other
-    if scheme.mnemonic in _STEPS and theirs == [*mine, "immediate"]:
+        return (0, "") if is_same else other
+    if scheme.mnemonic in _STEPS and near_kinds == [*kinds, "immediate"]:
         return _WITH_CONSTANT, "an immediate for the constant"
     if differs and longer[1:] == shorter:
         return _OTHER_ENCODING, "other encoding"
-    if len(mine) == len(theirs) and same and pairs <= {("memory", "general"), ("memory", "vector")}:
+    if len(kinds) == len(near_kinds) and is_same and pairs <= {("memory", "general"), ("memory", "vector")}:
         return _WITH_MEMORY, "memory beside the form with registers"
-    if scheme.mnemonic == known.mnemonic and len(mine) == len(theirs) and pairs == {("immediate", "general")}:
+    has_immediate = len(kinds) == len(near_kinds) and pairs == {("immediate", "general")}
+    if scheme.mnemonic == near.mnemonic and has_immediate:
         return _WITH_CONSTANT, "register for the immediate"
     return None
 
 
-def _element_difference(scheme: Scheme, known: Scheme) -> tuple[bool, int, str]:
+def _element_difference(scheme: Scheme, near: Scheme) -> tuple[bool, int, str]:
     """Whether two schemes with one root differ by the type of their elements; what that adds to the rank, and
     its name.
     """
-    differs = _root(scheme).startswith("vector ") and _without_encoding(scheme) != _without_encoding(known)
+    differs = _root(scheme).startswith("vector ") and _without_encoding(scheme) != _without_encoding(near)
     return (True, _OTHER_ELEMENTS, "other type of elements") if differs else (False, 0, "")
 
 
@@ -328,8 +338,8 @@ def _with_latencies(model: CoreModel, scheme: Scheme, match: _Match) -> CoreMode
     if not _shares_idioms(scheme, match):
         return extended
     if near in model.false_dependences:
-        known = {**model.false_dependences, text: model.false_dependences[near]}
-        extended = replace(extended, false_dependences=known)
+        false_dependences = {**model.false_dependences, text: model.false_dependences[near]}
+        extended = replace(extended, false_dependences=false_dependences)
     return replace(
         extended,
         free=_with_member(model.free, text, near),
@@ -348,9 +358,9 @@ def _with_member(members: frozenset[str], text: str, near: str) -> frozenset[str
 
 def _uops(scheme: Scheme, match: _Match, model: CoreModel, mapping: PortMapping) -> Uops:
     near = match.scheme.text
-    own = () if near in model.moves else mapping.usage.get(near, ())
+    near_uops = () if near in model.moves else mapping.usage.get(near, ())
     if not match.with_memory:
-        return own
+        return near_uops
     added: list[Uops] = []
     for operand in _visible_operands(scheme):
         if operand.kind == "memory" and "R" in operand.access:
@@ -358,7 +368,7 @@ def _uops(scheme: Scheme, match: _Match, model: CoreModel, mapping: PortMapping)
             added.append(_first_known_uops(loads, mapping) or _first_known_uops(_LOADS, mapping))
         if operand.kind == "memory" and "W" in operand.access:
             added.append(_first_known_uops(_STORES, mapping))
-    return uops_of(uop for uops in (own, *added) for uop in uops)
+    return uops_of(uop for uops in (near_uops, *added) for uop in uops)
 
 
 def _first_known_uops(texts: Sequence[str], mapping: PortMapping) -> Uops:
@@ -366,8 +376,8 @@ def _first_known_uops(texts: Sequence[str], mapping: PortMapping) -> Uops:
 
 
 def _load_latency(model: CoreModel) -> float:
-    known = (model.latencies.get(text, {}).get(("2 address", "1")) for text in _LOADS)
-    return next((cycles for cycles in known if cycles is not None), model.memory.load)
+    latencies = (model.latencies.get(text, {}).get(("2 address", "1")) for text in _LOADS)
+    return next((cycles for cycles in latencies if cycles is not None), model.memory.load)
 
 
 def _renamed(

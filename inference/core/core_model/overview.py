@@ -21,11 +21,14 @@ MIN_UNIT_SHARE = 0.5
 
 @dataclass(frozen=True)
 class UnitKind:
-    """A kind of instructions. `schemes`: number of described schemes; `ports`: ports that run most of them.
+    """A kind of instructions.
 
-    `cycles`: the inverse throughput of its quickest scheme alone. `latencies`: cycles of the quickest and the
-    slowest scheme in a chain; None where none is known. `typical`: a scheme with `uops`, the
-    characteristic µops that most of its schemes have.
+    Attributes:
+        schemes: Number of described schemes.
+        ports: Ports that run most of them.
+        cycles: The inverse throughput of its quickest scheme alone.
+        latencies: Cycles of the quickest and the slowest scheme in a chain; None where none is known.
+        typical: A scheme with `uops`, the characteristic µops that most of its schemes have.
     """
 
     name: str
@@ -157,7 +160,9 @@ def unit_port_names(
         for place, is_unit in enumerate(_is_unit(counts, mapping.usage, members[kind])):
             (on_port if is_unit else beside)[place][group] += counts[place]
     order = [*dict.fromkeys(groups.values())]
-    stems = [_stem(+most or +some, order) for most, some in zip(on_port, beside, strict=True)]
+    stems = [
+        _stem(+is_frequent or +is_rare, order) for is_frequent, is_rare in zip(on_port, beside, strict=True)
+    ]
     numbers = Counter[str]()
     names = {}
     for port, stem in zip(mapping.ports, stems, strict=True):
@@ -177,8 +182,8 @@ def _stem(counts: Counter[str], order: Sequence[str]) -> str:
     if not counts:
         return "P"
     sides = [tuple(name for name in order if name in side and counts[name]) for side in (COMPUTING, MEMORY)]
-    chosen = max(sides, key=lambda side: sum(counts[name] for name in side))
-    return "/".join(chosen) or BRANCHES
+    largest_side = max(sides, key=lambda side: sum(counts[name] for name in side))
+    return "/".join(largest_side) or BRANCHES
 
 
 def _members(usage: Mapping[str, Uops], kinds: Mapping[str, str]) -> defaultdict[str, list[str]]:
@@ -262,8 +267,10 @@ class KindGroup:
 class KindPair:
     """Two groups of kinds that compete.
 
-    `shared`: the ports that both can use. `together`: cycles of as many schemes of each as take one cycle
-    alone; 1 where they do not delay each other, 2 where they take turns.
+    Attributes:
+        shared: The ports that both can use.
+        together: Cycles of as many schemes of each as take one cycle alone; 1 where they do not delay each
+            other, 2 where they take turns.
     """
 
     first: KindGroup

@@ -95,10 +95,12 @@ class CorePrediction:
 class Assumptions:
     """Assumptions of a prediction.
 
-    `without`: bounds that are left out. `alike`: all registers start with equal values, so that different
-    ones lead to one place, as where machines measure blocks. `nearest`: undescribed schemes are replaced by
-    the nearest ones.
-    `in_loop`: code without a jump is copied into a loop.
+    Attributes:
+        without: Bounds that are left out.
+        alike: All registers start with equal values, so that different ones lead to one place, as where
+            machines measure blocks.
+        nearest: Undescribed schemes are replaced by the nearest ones.
+        in_loop: Code without a jump is copied into a loop.
     """
 
     without: Collection[BoundKind] = ()
@@ -111,13 +113,15 @@ class Assumptions:
 class CodeShape:
     """A block's machine code: its `size` in bytes, and whether it is a loop, or `copied` into one.
 
-    `pairs`: names of instructions and conditional jumps right behind them, which a core may fuse, as in
-    `FrontEndLimits.fused`; that of a loop's own jump is the last, "" where it stands alone. Of code that is
-    `copied`, only the pair that counts the iterations. `copies`: consecutive copies of straight code in the
-    executed loop.
-    `jumps`: the schemes that a loop's own jump may have in a mapping.
-    `moves`: as `pairs`, of register moves and operations on the copy right behind them. `limiting`: the share
-    of the largest other bound from which on ports limit the code, so that its scheduler is simulated.
+    Attributes:
+        pairs: Names of instructions and conditional jumps right behind them, which a core may fuse, as in
+            `FrontEndLimits.fused`; that of a loop's own jump is the last, "" where it stands alone. Of code
+            that is `copied`, only the pair that counts the iterations.
+        copies: Consecutive copies of straight code in the executed loop.
+        jumps: The schemes that a loop's own jump may have in a mapping.
+        moves: As `pairs`, of register moves and operations on the copy right behind them.
+        limiting: The share of the largest other bound from which on ports limit the code, so that its
+            scheduler is simulated.
     """
 
     size: int

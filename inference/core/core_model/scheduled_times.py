@@ -204,8 +204,8 @@ def _on_new_ports(
     buses = tuple(
         SharedResultBus(slow, quick) for slow, quick in pairs if slow and quick and not slow & quick
     )
-    known = 0
+    ports_so_far = 0
     for kind in now.values():
-        known |= kind.ports
+        ports_so_far |= kind.ports
     policy = replace(scheduler.policy, shared_buses=buses)
-    return CoreScheduler(policy, scheduler.width, known)
+    return CoreScheduler(policy, scheduler.width, ports_so_far)

@@ -102,12 +102,15 @@ def scheduler_experiments(kinds: Mapping[str, OperationKind]) -> list[GroupedExp
     schemes: defaultdict[OperationKind, list[str]] = defaultdict(list)
     for text, kind in sorted(kinds.items(), key=lambda entry: (len(entry[0]), entry[0])):
         schemes[kind].append(text)
-    chosen = {kind: schemes[kind] for kind in _chosen_kinds(schemes)}
+    schemes_by_kind = {kind: schemes[kind] for kind in _chosen_kinds(schemes)}
     experiments: dict[Experiment, GroupedExperiment] = {}
-    for counts in _groups(list(chosen)):
+    for counts in _groups(list(schemes_by_kind)):
         group = _group_text(counts)
         for instance in range(_PER_GROUP):
-            terms = {chosen[kind][instance % len(chosen[kind])]: count for kind, count in counts.items()}
+            terms = {
+                schemes_by_kind[kind][instance % len(schemes_by_kind[kind])]: count
+                for kind, count in counts.items()
+            }
             experiment = Experiment.of(terms)
             experiments.setdefault(experiment, GroupedExperiment(experiment, group))
     return list(experiments.values())[:MAX_EXPERIMENTS]
@@ -202,7 +205,7 @@ def dependent_blocks(
         return []
     dice = Random(seed)  # noqa: S311  no secret
     blocks: dict[str, Block] = {}
-    for block in _random_blocks(maker, kinds, dice):
+    for block in _random_blocks(isa, maker, kinds, dice):
         if len(blocks) == MAX_BLOCKS:
             break
         if is_port_limited(block, model):
@@ -222,7 +225,7 @@ def is_port_limited(block: Block, model: CoreModel) -> bool:
 
 
 def _random_blocks(
-    maker: DependentBlockMaker, kinds: Mapping[str, OperationKind], dice: Random
+    isa: str, maker: DependentBlockMaker, kinds: Mapping[str, OperationKind], dice: Random
 ) -> Iterator[Block]:
     """Random blocks; kinds of many ports are more frequent, so that all ports have about as much work."""
     schemes: defaultdict[OperationKind, list[str]] = defaultdict(list)
@@ -234,6 +237,6 @@ def _random_blocks(
         number = dice.randint(_MIN_INSTRUCTIONS, _MAX_INSTRUCTIONS)
         texts = [dice.choice(schemes[kind]) for kind in dice.choices(choices, weights, k=number)]
         try:
-            yield block_of_bytes(maker.dependent_block(texts, dice))
+            yield block_of_bytes(maker.dependent_block(texts, dice), isa)
         except CannotMeasureError:
             continue

@@ -13,6 +13,7 @@ from inference.core.core_model.scheduler_experiments import OperationKind
 from inference.core.core_model.simulated_program import dispatch_width, program_of
 from inference.core.experiment import Experiment
 from inference.core.simulation.inferring import (
+    MIN_BODIES,
     CodeScores,
     PolicyFit,
     ScheduledExperiment,
@@ -28,7 +29,7 @@ from inference.isa.blocks import Block, accesses_of
 from inference.isa.dependences import InstructionAccesses
 
 MIN_EXPERIMENTS = 12
-"""Fewer experiments leave a search more parameters than measurements."""
+"""Fewer experiments and blocks leave a search more parameters than measurements."""
 MIN_BLOCKS = 12
 """Smallest number of blocks; half of them judge, and of fewer, chance decides."""
 _COPIES = CodeShape(0, loop=False, copied=True)
@@ -147,10 +148,11 @@ def infer_core_scheduler(
     width = dispatch_width(model)
     if width is None:
         return CoreSchedulerFinding(None, "the dispatch width is unknown: measure the front end")
-    if len(bodies) < MIN_EXPERIMENTS:
+    judged = blocks if len(blocks) >= MIN_BLOCKS else ()
+    if len(bodies) < MIN_BODIES or len(bodies) + len(judged) < MIN_EXPERIMENTS:
+        least = MIN_BODIES if judged else MIN_EXPERIMENTS
         reason = (
-            f"{len(bodies)} experiments of operations with one µop were measured; it takes "
-            f"{MIN_EXPERIMENTS} or more"
+            f"{len(bodies)} experiments of operations with one µop were measured; it takes {least} or more"
         )
         return CoreSchedulerFinding(None, reason)
     plain = replace(model, scheduler=None)
@@ -158,7 +160,6 @@ def infer_core_scheduler(
     for kind in kinds.values():
         ports |= kind.ports
     experiments = [_scheduled(body, plain, width) for body in bodies]
-    judged = blocks if len(blocks) >= MIN_BLOCKS else ()
     code = [_scheduled_block(block, plain, width, ports) for block in judged]
     buses = candidates_of_shared_buses((kind.ports, kind.latency) for kind in kinds.values())
     possible = [policy for policy in likely if set(buses).issuperset(policy.shared_buses)]

@@ -101,19 +101,22 @@ def scheduler_bounds(
 ) -> list[CoreBound]:
     """The cycles that the scheduler needs, where its ports limit the block.
 
-    A policy is inferred from code that its ports limit. Where a chain limits it, simulated schedulers that
-    bind early are slower than real ones: `add rdx, 1; cmp rdx, 64` takes 1.00 cycles on a Zen 5, simulated
-    1.71. Those that bind at issue delay a chain only by older µops: `ldr x0, [x0]; ldr x1, [x0, #8]` takes 5
-    cycles where one port loads within 4.
+    A policy is inferred from code that its ports limit. One that binds at issue has no queues of single
+    ports, so it holds for the other ports, too: those of loads and stores are in no experiment. Where a chain
+    limits the block, simulated schedulers that bind early are slower than real ones: `add rdx, 1; cmp rdx,
+    64` takes 1.00 cycles on a Zen 5, simulated 1.71. Those that bind at issue delay a chain only by older
+    µops: `ldr x0, [x0]; ldr x1, [x0, #8]` takes 5 cycles where one port loads within 4.
     """
     shared_slots = paired_nops(block, model) + fused_moves(shape, model.front_end)
     if model.mapping is None or shared_slots:  # how instructions share slots is not simulated
         return []
     works = port_work(block, shape, model, model.mapping)
     work = total_work(works)
-    ports = busiest_ports({mask: uops for mask, uops in work.items() if not mask & ~scheduler.ports})
+    at_issue = scheduler.policy.binding is Binding.AT_ISSUE
+    simulated_ports = (1 << len(model.mapping.ports)) - 1 if at_issue else scheduler.ports
+    ports = busiest_ports({mask: uops for mask, uops in work.items() if not mask & ~simulated_ports})
     largest = max((bound.cycles for bound in other_bounds), default=0.0)
-    is_chain = ports < shape.limiting * largest and scheduler.policy.binding is not Binding.AT_ISSUE
+    is_chain = ports < shape.limiting * largest and not at_issue
     if not ports or is_chain:
         return []
 
@@ -122,7 +125,7 @@ def scheduler_bounds(
             block,
             model,
             scheduler.width,
-            simulated_ports=scheduler.ports,
+            simulated_ports=simulated_ports,
             jumps=own_jumps(shape, model),
             copies=shape.copies,
             works=works,

@@ -106,16 +106,46 @@ def program_of(
     is_portless = [not row for row in described]
     graph = DependenceGraph(block, model, copies)
     waits = _Waits(graph, block, model, is_portless, computes_loaded, edges_of)
-    uops: list[SimulatedUop] = []
-    results: list[list[int]] = [[] for _ in graph.nodes]  # the places of the µops that make them
-    loading: dict[int, range] = {}  # of an instruction that loads and computes, those of its loads
     if model.issues_in_order:  # loads issue first, then what has the fewest ports
         described = [
             tuple(sorted(row, key=lambda mask: (bool(mask & ~load_ports), mask.bit_count())))
             for row in described
         ]
+    uops = _uops(block, described, model, width, waits, load_ports, memory_ports)
+    jump_uops = [
+        SimulatedUop(mask, len(block), jumps if number == 0 else 0)
+        for number, mask in enumerate(jump_masks or (0,) * jumps)
+    ]
+    return SimulatedProgram((*uops, *jump_uops), len(mapping.ports), width, interval)
+
+
+def _uops(
+    block: Sequence[InstructionAccesses],
+    described: Sequence[Sequence[int]],
+    model: CoreModel,
+    width: int,
+    waits: _Waits,
+    load_ports: int,
+    memory_ports: int,
+) -> list[SimulatedUop]:
+    """The µops of a block with what they wait for.
+
+    Args:
+        block: The instructions.
+        described: The port set of each µop of each instruction, in the order of issue.
+        model: Their core.
+        width: As of `program_of`.
+        waits: Latencies and dependences.
+        load_ports: Bit mask of ports that load.
+        memory_ports: As of `program_of`.
+    """
+    assert model.mapping is not None, "a program needs ports"
+    uops: list[SimulatedUop] = []
+    results: list[list[int]] = [[] for _ in waits.graph.nodes]  # the places of the µops that make them
+    loading: dict[int, range] = {}  # of an instruction that loads and computes, those of its loads
     for place, row in enumerate(described):
-        slots = _slots(block[place].scheme or "", mapping, width) + takes_index_slot(block[place], model)
+        slots = _slots(block[place].scheme or "", model.mapping, width)
+        slots += takes_index_slot(block[place], model)
         first = len(uops)
         loads = [mask for mask in row if not mask & ~load_ports] if waits.loads_first(place) else []
         computing = [mask for mask in row if mask not in loads]
@@ -127,23 +157,18 @@ def program_of(
             latency = waits.load_latency(place) if is_load else waits.latency(place)
             uops.append(SimulatedUop(mask, place, slots, min(latency, MAX_LATENCY)))
             slots = 0
-        own = range(first + len(loading.get(place, ())), len(uops))
+        own_uops = range(first + len(loading.get(place, ())), len(uops))
         for node in waits.results(place):
-            makers = own
+            makers = own_uops
             if is_apart:
-                makers = own[len(loads) :] if waits.is_base(node) else own[: len(loads)]
+                makers = own_uops[len(loads) :] if waits.is_base(node) else own_uops[: len(loads)]
             making = [k for k in makers if uops[k].ports & ~memory_ports] or [*makers]
             # In order, µops of an instruction issue one after another; its latency begins with the first.
             results[node] = making[:1] if model.issues_in_order else making
-    waiting_uops = [
+    return [
         _with_waits(number, uop, waits, results, loading.get(uop.instruction, range(0)))
         for number, uop in enumerate(uops)
     ]
-    jump_uops = [
-        SimulatedUop(mask, len(block), jumps if number == 0 else 0)
-        for number, mask in enumerate(jump_masks or (0,) * jumps)
-    ]
-    return SimulatedProgram((*waiting_uops, *jump_uops), len(mapping.ports), width, interval)
 
 
 def _described_masks(
@@ -242,7 +267,7 @@ class _Waits:
         computes_loaded: Sequence[bool],
         edges_of: Callable[[DependenceGraph], Iterable[Edge]],
     ) -> None:
-        self._graph = graph
+        self.graph = graph
         self._block = block
         self._model = model
         self._issue = model.issue or IssueOrder(in_order=False)
@@ -258,8 +283,8 @@ class _Waits:
 
     def latency(self, instruction: int) -> int:
         """Cycles from issue until the last result of an instruction returns, at most `MAX_LATENCY`."""
-        own = [round(self._ready[node]) for node in self._results[instruction]]
-        return min(max([1, *own]) + self._issue.stage(self._block[instruction].scheme), MAX_LATENCY)
+        result_times = [round(self._ready[node]) for node in self._results[instruction]]
+        return min(max([1, *result_times]) + self._issue.stage(self._block[instruction].scheme), MAX_LATENCY)
 
     def results(self, instruction: int) -> Sequence[int]:
         """The nodes of an instruction."""
@@ -267,11 +292,11 @@ class _Waits:
 
     def is_base(self, node: int) -> bool:
         """Whether the result is a base that the instruction moves."""
-        return self._graph.nodes[node][1] == WRITTEN_BASE
+        return self.graph.nodes[node][1] == WRITTEN_BASE
 
     def apart(self, wait: Wait, instruction: int) -> int:
         """Cycles between the issues of a producer and of an instruction that waits for it."""
-        producer, _ = self._graph.nodes[wait.producer]
+        producer, _ = self.graph.nodes[wait.producer]
         schemes = self._block[producer].scheme, self._block[instruction].scheme
         return self._issue.apart(*schemes, wait.cycles)
 
@@ -289,7 +314,7 @@ class _Waits:
             cycles - self._ready[node]
             for node in self._results[instruction]
             for (source, destination), cycles in self._model.latencies_of(row).items()
-            if destination == self._graph.nodes[node][1] and source.endswith(IN_ADDRESS) and cycles
+            if destination == self.graph.nodes[node][1] and source.endswith(IN_ADDRESS) and cycles
         ]
         if row.latency is not None:
             differences = [row.latency]
@@ -307,7 +332,7 @@ class _Waits:
                 if not self._is_forwarded(node):
                     early = max(edge.cycles - self._ready[node], 0.0)
                     yield from self._waits_for(edge.source, edge.iterations, early, frozenset())
-                elif not self._graph.is_through_memory(edge):  # renamed memory needs no load to be there
+                elif not self.graph.is_through_memory(edge):  # renamed memory needs no load to be there
                     yield from self._waits_for(edge.source, edge.iterations, 0.0, frozenset())
 
     def of_address(self, instruction: int) -> Iterator[Wait]:
@@ -333,7 +358,7 @@ class _Waits:
                 )
 
     def _least_latency(self, node: int) -> float:
-        place, destination = self._graph.nodes[node]
+        place, destination = self.graph.nodes[node]
         if self._is_portless[place]:
             return 0.0
         override = self._block[place].latency

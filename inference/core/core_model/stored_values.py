@@ -123,16 +123,16 @@ class StoredValues:
             return None
         return conditions.update if conditions.overtaken is None else conditions.overtaken
 
-    def updated(self, place: int, read: MemoryPlace, last: LastWrite, own: float) -> float:
-        """Cycles of an instruction that updates what it stored itself, which takes `own` at best."""
+    def updated(self, place: int, read: MemoryPlace, last: LastWrite, own_cycles: float) -> float:
+        """Cycles of an instruction that updates what it stored itself, which takes `own_cycles` at best."""
         conditions = self._times.renaming
         if conditions is None or conditions.update is None or self._meets(place, read, last, conditions):
-            return own
+            return own_cycles
         if not self._is_learned:
-            return max(own, conditions.update)
+            return max(own_cycles, conditions.update)
         if conditions.by_text or conditions.learned_update is None or read.bits != LEARNED_CASE[0]:
-            return own
-        return max(own - conditions.update, 0.0) + conditions.learned_update
+            return own_cycles
+        return max(own_cycles - conditions.update, 0.0) + conditions.learned_update
 
     def _meets(self, place: int, read: MemoryPlace, last: LastWrite, conditions: RenamingConditions) -> bool:
         """Whether the conditions hold under which the core renames in any code."""

@@ -194,12 +194,12 @@ def _chained_schemes(context: ExplainContext) -> frozenset[str]:
         return frozenset()
     alone = {scheme: context.alone[scheme].experiment for scheme in context.left}
     cycles = {experiment: context.cycles(scheme) for scheme, experiment in alone.items()}
-    least = core.least_cycles(cycles, pulse=context.reporter.pace.pulse)
+    lower_bounds = core.least_cycles(cycles, pulse=context.reporter.pace.pulse)
     return frozenset(
         scheme
         for scheme, experiment in alone.items()
         if (width := _width(context, scheme)) is not None
-        and (width + 1) * least.get(experiment, 0.0) >= 1 - _LATENCY_ERROR
+        and (width + 1) * lower_bounds.get(experiment, 0.0) >= 1 - _LATENCY_ERROR
     )
 
 
@@ -211,13 +211,12 @@ def _width(context: ExplainContext, scheme: str) -> int | None:
 
 def _refuse_long(context: ExplainContext) -> None:
     """Exclude schemes that need more copies of a blocking instruction than allowed by (6.1)."""
-    widest, most = max(context.widths.values(), default=1), context.settings.most_copies
+    widest, max_copies = max(context.widths.values(), default=1), context.settings.most_copies
     for scheme in context.left:
         count = context.uops(scheme)
-        if count is not None and widest * count > most:
-            text = (
-                f"{count} µops on up to {widest} ports need {widest * count} copies to block; {most} may be"
-            )
+        if count is not None and widest * count > max_copies:
+            copies = widest * count
+            text = f"{count} µops on up to {widest} ports need {copies} copies to block; {max_copies} may be"
             alone = fact(context, context.alone[scheme].experiment, None)
             context.exclude(scheme, "candidates", NotCharacterised.TOO_SLOW, text, [alone])
 

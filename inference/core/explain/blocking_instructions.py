@@ -69,11 +69,11 @@ class BlockersByTime:
 
     def extend(self, context: ExplainContext, verdicts: Mapping[str, RunVerdict]) -> bool:
         """See `BlockingInstructions`; where the ports of all candidates are not found, half are tried."""
-        known = [candidate.mask for candidate in self.blockers]
+        masks = [candidate.mask for candidate in self.blockers]
         heads = {members[0] for members in self._classes}  # a store can be one: it blocks its port already
         candidates = [
             candidate
-            for candidate in improper_schemes(context, verdicts, known, len(self.ports), self._r_max)
+            for candidate in improper_schemes(context, verdicts, masks, len(self.ports), self._r_max)
             if candidate.scheme not in heads
         ]
         if not candidates:
@@ -128,8 +128,8 @@ class BlockersByTime:
         assert answer is not None, "there is one from the start"
         fitting = [answer.mapping, *answer.alternatives]
         counts = [self._count_contradictions(context, verdicts, mapping) for mapping in fitting]
-        least = min(counts)
-        best, *alternatives = [m for m, count in zip(fitting, counts, strict=True) if count == least]
+        lowest = min(counts)
+        best, *alternatives = [m for m, count in zip(fitting, counts, strict=True) if count == lowest]
         if len(alternatives) < len(answer.alternatives):
             context.reporter.log(
                 f"{len(fitting) - len(alternatives) - 1} mappings of the blocking instructions contradict "
@@ -184,7 +184,7 @@ class BlockersByCounters:
     def extend(self, context: ExplainContext, verdicts: Mapping[str, RunVerdict]) -> bool:
         """Add schemes of two µops, one of them counted on ports that no blocking instruction has."""
         names = [PORT + port for port in self.ports]
-        known = {blocker.mask for blocker in self.blockers}
+        masks = {blocker.mask for blocker in self.blockers}
         schemes_by_mask: dict[int, tuple[str, Uops]] = {}
         for scheme in sorted(verdicts, key=context.preference):
             verdict = verdicts[scheme]
@@ -196,13 +196,15 @@ class BlockersByCounters:
             busy = busy_ports(context, scheme, names)
             beside = tuple(uop for uop in verdict.usage if uop[0] & busy == uop[0])
             mask = busy & ~sum(uop[0] for uop in beside)
-            if len(beside) == 1 and beside[0][1] == 1 and mask and mask not in known:
+            if len(beside) == 1 and beside[0][1] == 1 and mask and mask not in masks:
                 schemes_by_mask.setdefault(mask, (scheme, beside))
         for mask, (scheme, beside) in schemes_by_mask.items():
             blocker = BlockingClass(scheme, mask.bit_count(), mask, (scheme,), improper=True, beside=beside)
             self._classes.append(blocker)
-        more = [Blocker(scheme, mask, improper=True) for mask, (scheme, _) in schemes_by_mask.items()]
-        self.blockers = sorted_blockers([*self.blockers, *more])
+        improper_blockers = [
+            Blocker(scheme, mask, improper=True) for mask, (scheme, _) in schemes_by_mask.items()
+        ]
+        self.blockers = sorted_blockers([*self.blockers, *improper_blockers])
         return bool(schemes_by_mask)
 
     def choose(self, context: ExplainContext, verdicts: Mapping[str, RunVerdict]) -> bool:

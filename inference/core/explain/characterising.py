@@ -171,11 +171,11 @@ def _with_undecided_ports(
     undecided = [witness for witness in witnesses if witness.seen is WitnessOutcome.UNDECIDED]
     if not undecided:
         return verdict.usage, ()
-    known = sum(count for _, count in verdict.usage)
+    n_uops = sum(count for _, count in verdict.usage)
     count = context.uops(scheme)
     names = "; ".join(witness.blocker for witness in undecided)
-    if count is not None and count > known and len(undecided) == 1:
-        unseen = count - known
+    if count is not None and count > n_uops and len(undecided) == 1:
+        unseen = count - n_uops
         text = (
             f"{unseen} µop(s) that no narrower set holds are taken to be on the ports of {names}; that "
             "follows from the count alone"
@@ -187,12 +187,10 @@ def _with_undecided_ports(
     alone = context.alone[scheme]
     explained = alone_cycles(verdict.usage, len(conclusion.blocking.ports), r_max, alone.experiment)
     cycles = context.cycles(scheme)
-    more = ""
+    suffix = ""
     if cycles > explained + context.settings.alone_epsilon:
-        more = f"; alone it takes {cycles:.3g} cycles, of which what was found explains {explained:.3g}"
-    text = (
-        f"whether it has µops on the ports of {names} cannot be seen: as many as the bottleneck passes{more}"
-    )
+        suffix = f"; alone it takes {cycles:.3g} cycles, of which what was found explains {explained:.3g}"
+    text = f"µops on the ports of {names} cannot be excluded: as many as the bottleneck passes{suffix}"
     return verdict.usage, (text,)
 
 

@@ -50,8 +50,8 @@ def _classes_of_width(context: ExplainContext, order: Sequence[str]) -> list[lis
         if is_uncounted:
             chunk = _unlike(context, chunk, classes)
         while chunk:
-            known = [members[0] for members in classes]
-            _measure_pairs(context, [(scheme, head) for scheme in chunk for head in known])
+            representatives = [members[0] for members in classes]
+            _measure_pairs(context, [(scheme, head) for scheme in chunk for head in representatives])
             new: str | None = None
             unpaired = []
             for scheme in chunk:
@@ -68,14 +68,14 @@ def _classes_of_width(context: ExplainContext, order: Sequence[str]) -> list[lis
 
 def _unlike(context: ExplainContext, chunk: Sequence[str], classes: Sequence[list[str]]) -> list[str]:
     """Put candidates into classes, trying the likeliest first; returns those that belong to none."""
-    left = {scheme: sorted(classes, key=partial(_likeness, scheme), reverse=True) for scheme in chunk}
+    candidates = {scheme: sorted(classes, key=partial(_likeness, scheme), reverse=True) for scheme in chunk}
     for place in range(len(classes)):
-        tried = {scheme: order[place] for scheme, order in left.items()}
+        tried = {scheme: order[place] for scheme, order in candidates.items()}
         _measure_pairs(context, [(scheme, members[0]) for scheme, members in tried.items()])
         for scheme, members in tried.items():
             if _joins(context, scheme, [members]):
-                del left[scheme]
-    return list(left)
+                del candidates[scheme]
+    return list(candidates)
 
 
 def _likeness(scheme: str, members: Sequence[str]) -> tuple[int, int, int]:

@@ -48,8 +48,10 @@ def _candidate_members(members: Sequence[str]) -> list[str]:
     """`MAX_TRIED` members: half of them the most preferred, the others spread over the class."""
     first = list(members[: MAX_TRIED // 2])
     candidates = members[len(first) :]
-    left = MAX_TRIED - len(first)
-    return first + [candidates[k * len(candidates) // left] for k in range(min(left, len(candidates)))]
+    remaining = MAX_TRIED - len(first)
+    return first + [
+        candidates[k * len(candidates) // remaining] for k in range(min(remaining, len(candidates)))
+    ]
 
 
 def _best_member(context: ExplainContext, members: Sequence[str], heads: Sequence[str]) -> str | None:

@@ -33,9 +33,12 @@ class Exclusion:
 class ExplainContext:
     """The state of one search; each stage adds to it.
 
-    `alone`: every scheme alone; `slots` of the issue bottleneck; `counts`: µops where known; `widths`:
-    candidates with the size of their port set; `chained`: what waits for its registers when it is alone;
-    `excluded` in the order in which it happened.
+    Attributes:
+        alone: Every scheme alone; `slots` of the issue bottleneck.
+        counts: µops where known.
+        widths: Candidates with the size of their port set.
+        chained: What waits for its registers when it is alone; `excluded` in the order in which it
+            happened.
     """
 
     problem: ExplainProblem
@@ -96,11 +99,11 @@ class ExplainContext:
         if not self.sampler.repeats:
             return
         # With 3 samples, the median ignores one bad one; 7 tell an unstable time from two bad samples.
-        for more in (3, 7):
+        for extra_copies in (3, 7):
             odd = [e for e in samples if self.sampler.is_suspicious(e, self.unstable_cycles(e))]
             if not odd:
                 return
-            self.sampler.sample({e: max(more, self.sampler.count(e)) for e in odd})
+            self.sampler.sample({e: max(extra_copies, self.sampler.count(e)) for e in odd})
 
     def is_unstable(self, experiment: Experiment) -> bool:
         """Whether its samples differ by far more than the noise."""
@@ -120,8 +123,8 @@ class ExplainContext:
         """Whether a candidate takes longer alone than its number of ports explains."""
         if (width := self.widths.get(scheme)) is None:
             return False
-        least = self.cycles(scheme) - ERRORS * self.sampler.error(self.alone[scheme])
-        return width * least > 1 + _WASTED
+        lower_bound = self.cycles(scheme) - ERRORS * self.sampler.error(self.alone[scheme])
+        return width * lower_bound > 1 + _WASTED
 
 
 def fact(context: ExplainContext, experiment: Experiment, expected: float | None) -> VerdictFact:

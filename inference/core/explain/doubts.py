@@ -55,9 +55,11 @@ class UnsettledPorts:
     def _unblocked(self, scheme: str) -> list[str]:
         """Classes without ports, and so without a blocking instruction, in the domains of a scheme."""
         domains = self.context.problem.domains
-        own = {*domains_in(scheme), domains.get(scheme, "")}
+        own_domains = {*domains_in(scheme), domains.get(scheme, "")}
         placed = {blocker.scheme for blocker in self.blockers}
-        return [head for head in self.context.unplaced if domains.get(head) in own and head not in placed]
+        return [
+            head for head in self.context.unplaced if domains.get(head) in own_domains and head not in placed
+        ]
 
     def _name(self, mask: int) -> str:
         return next(blocker.scheme for blocker in self._proper if blocker.mask == mask)

@@ -117,12 +117,12 @@ class Verdicts(Event):
 
 def funnel_of(characterisations: Sequence[Characterisation]) -> dict[str, int]:
     """{stage: schemes left after it}; "asked" stands for all, and the last stage leaves the characterised."""
-    left = len(characterisations)
-    funnel = {"asked": left}
+    n_remaining = len(characterisations)
+    funnel = {"asked": n_remaining}
     for stage in STAGES:
-        left -= sum(
+        n_remaining -= sum(
             characterisation.stage == stage and characterisation.outcome is not SchemeFate.CHARACTERISED
             for characterisation in characterisations
         )
-        funnel[stage] = left
+        funnel[stage] = n_remaining
     return funnel

@@ -166,8 +166,8 @@ class Floods:
         is used: the others waste time beside it.
         """
         context = self._context
-        most = context.settings.most_copies
-        copies = copies_to_flood(blocker.width, context.cycles(scheme), context.uops(scheme), most)
+        max_copies = context.settings.most_copies
+        copies = copies_to_flood(blocker.width, context.cycles(scheme), context.uops(scheme), max_copies)
         copies = max(copies, self._least.get((scheme, blocker.scheme), 0))
         recorded = [s for s in self._recorded(blocker) if context.sampler.floods(s, scheme)]
         if not recorded and scheme == blocker.scheme:
@@ -179,9 +179,9 @@ class Floods:
 
     def lengthen(self, scheme: str, witnesses: Sequence[Witness]) -> bool:
         """Lengthen the floods that are too short for the µops that they show; whether there are any."""
-        most = self._context.settings.most_copies
+        max_copies = self._context.settings.most_copies
         copies = {w.blocker: copies_needed(w, witnesses) for w in witnesses if is_too_short(w, witnesses)}
-        self._least |= {(scheme, blocker): min(most, needed) for blocker, needed in copies.items()}
+        self._least |= {(scheme, blocker): min(max_copies, needed) for blocker, needed in copies.items()}
         return any(w.copies < self._least.get((scheme, w.blocker), 0) for w in witnesses)
 
     def compare(self, seconds: Mapping[tuple[str, Blocker], str]) -> None:
@@ -190,8 +190,8 @@ class Floods:
         sampler, samples = self._context.sampler, self._context.settings.samples
         needed: dict[Experiment, int] = {}
         for (scheme, blocker), second in seconds.items():
-            most = self._context.settings.most_copies
-            copies = copies_to_flood(blocker.width, self._context.cycles(scheme), None, most)
+            max_copies = self._context.settings.most_copies
+            copies = copies_to_flood(blocker.width, self._context.cycles(scheme), None, max_copies)
             test = self._test(scheme, blocker, second, copies)
             for experiment in (test.base, test.tested):
                 needed[experiment] = sampler.n_samples(experiment, ROUGH_ERROR / blocker.width, samples)

@@ -25,18 +25,18 @@ _MAX_TRIED = 8  # schemes that are tested for the same unknown µop
 def improper_schemes(
     context: ExplainContext,
     verdicts: Mapping[str, RunVerdict],
-    known: Collection[int],
+    known_masks: Collection[int],
     n_ports: int,
     r_max: float | None,
 ) -> list[Improper]:
     """At most `MAX_IMPROPER` improper blocking instructions: one per unknown port set, and partners of these.
 
-    `known`: port sets of the proper ones. A µop on a subset of one of these that no other scheme has looks
-    like a µop on all of it, but then the scheme alone is slower than its µops explain.
+    `known_masks`: port sets of the proper ones. A µop on a subset of one of these that no other scheme has
+    looks like a µop on all of it, but then the scheme alone is slower than its µops explain.
     """
     groups: dict[tuple[int, Uops], list[str]] = {}
     for scheme in sorted(verdicts, key=lambda s: (s not in context.problem.improper, context.preference(s))):
-        width = _unknown_width(context, scheme, verdicts[scheme], known, n_ports, r_max)
+        width = _unknown_width(context, scheme, verdicts[scheme], known_masks, n_ports, r_max)
         if width is not None:
             groups.setdefault((width, verdicts[scheme].usage), []).append(scheme)
     # The wider the ports of the µop beside, the less it is in the way.
@@ -52,7 +52,7 @@ def _unknown_width(
     context: ExplainContext,
     scheme: str,
     verdict: RunVerdict,
-    known: Collection[int],
+    known_masks: Collection[int],
     n_ports: int,
     r_max: float | None,
 ) -> int | None:
@@ -61,7 +61,7 @@ def _unknown_width(
         return None
     n_known = sum(count for _, count in verdict.usage)
     masks = [mask for mask, _ in verdict.usage]
-    if context.uops(scheme) not in (2, None) or n_known not in (1, 2) or not set(masks) <= set(known):
+    if context.uops(scheme) not in (2, None) or n_known not in (1, 2) or not set(masks) <= set(known_masks):
         return None
     cycles, alone = context.cycles(scheme), context.alone[scheme].experiment
     if cycles <= alone_cycles(verdict.usage, n_ports, r_max, alone) + context.settings.epsilon:

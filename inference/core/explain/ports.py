@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -25,6 +24,7 @@ from inference.core.explain.soundness import MAX_HEADS, FloodingMembers
 from inference.core.explain.units import join_answers, units_of
 from inference.core.identity import best_renaming, same_up_to_renaming
 from inference.core.mapping import PortMapping
+from inference.core.search_clocks import computing_seconds
 
 _SHARE = 4  # the ports may take 1/4 of the time limit, in CPU seconds of this process
 _MIN_SECONDS = 5.0  # CPU seconds at least for one question
@@ -49,7 +49,7 @@ class PortSolver:
         self._seed = seed
         self._r_max = r_max
         self._medians = Medians(context.sampler, context.settings.samples, context.settings.epsilon / 5)
-        self._ends = time.process_time() + (context.settings.seconds or math.inf) / _SHARE
+        self._ends = computing_seconds() + (context.settings.seconds or math.inf) / _SHARE
         self._members = FloodingMembers(context)
         self._looking_at = ""
 
@@ -66,7 +66,7 @@ class PortSolver:
         self,
         classes: Sequence[list[str]],
         improper: Sequence[Improper] = (),
-        known: Mapping[str, int] | None = None,
+        known_masks: Mapping[str, int] | None = None,
     ) -> tuple[list[list[str]], BlockingAnswer]:
         """The classes whose ports were found, each with its final representative first, and the answer.
 
@@ -74,10 +74,10 @@ class PortSolver:
         them; a class without any is given up. Experiments that contradict others are measured again first,
         once each: a disturbed reading must not cost a class.
 
-        `known`: {representative: port set}, which holds for any other representative of the class.
+        `known_masks`: {representative: port set}, which holds for any other representative of the class.
         """
         solvable = self._members.of(classes)
-        masks = {member: (known or {}).get(members[0]) for members in classes for member in members}
+        masks = {member: (known_masks or {}).get(members[0]) for members in classes for member in members}
         tried = {members[0]: 1 for members in solvable}
         confirmed: set[Experiment] = set()
         while True:
@@ -92,7 +92,7 @@ class PortSolver:
             improper = [member for member in improper if member.scheme not in answer.dropped]
             if not lost:
                 return self._apply_hint(solvable, improper, answer)
-            again = False
+            has_changed = False
             for members in lost:
                 why = answer.dropped[members[0]]
                 text = why.text
@@ -104,20 +104,23 @@ class PortSolver:
                 if remaining:
                     (solvable[where],) = remaining
                     tried[solvable[where][0]] = number + 1
-                    again = True
+                    has_changed = True
                 else:
                     del solvable[where]
                     self._give_up(members, why)
-            if not again:
+            if not has_changed:
                 return self._apply_hint(solvable, improper, answer)
 
     def _answer(
-        self, classes: Sequence[list[str]], improper: Sequence[Improper], known: Mapping[str, int | None]
+        self,
+        classes: Sequence[list[str]],
+        improper: Sequence[Improper],
+        known_masks: Mapping[str, int | None],
     ) -> BlockingAnswer:
         """The answer for all units of the core, each searched by itself unless the settings fix the ports."""
         problem, settings = self._context.problem, self._context.settings
         if improper:
-            return self._solve_question(classes, improper, known)
+            return self._solve_question(classes, improper, known_masks)
         is_undivided = settings.ports is not None or problem.hint is not None
         units = {"": list(classes)} if is_undivided else units_of(self._context, classes, self._r_max)
         answers: dict[str, BlockingAnswer] = {}
@@ -177,13 +180,13 @@ class PortSolver:
         return BlockingAnswer(mapping, verdict=f"one of several kinds, the others have no ports: {why}")
 
     def _seconds_left(self) -> float:
-        return self._ends - time.process_time()
+        return self._ends - computing_seconds()
 
     def _solve_question(
         self,
         classes: Sequence[list[str]],
         improper: Sequence[Improper],
-        known: Mapping[str, int | None] | None = None,
+        known_masks: Mapping[str, int | None] | None = None,
         *,
         units: int = 1,
         limit: float | None = None,
@@ -197,13 +200,15 @@ class PortSolver:
             widths={head: context.widths[head] for head in heads},
             improper=tuple(blocker.scheme for blocker in improper),
             ports=settings.ports,
-            most_ports=max([settings.most_ports, *map(int.bit_length, filter(None, (known or {}).values()))]),
+            most_ports=max(
+                [settings.most_ports, *map(int.bit_length, filter(None, (known_masks or {}).values()))]
+            ),
             r_max=self._r_max,
             epsilon=self._epsilon,
             alternatives=settings.alternatives // units,
             trust={members[0]: len(members) for members in classes},
             domains={head: domains[head] for head in heads if head in domains},
-            known={head: mask for head in heads if (mask := (known or {}).get(head)) is not None},
+            known={head: mask for head in heads if (mask := (known_masks or {}).get(head)) is not None},
             core=context.problem.core,
         )
         doing = f"looking for the ports of {len(heads)} {self._looking_at} blocking instructions"
@@ -268,13 +273,13 @@ class PortSolver:
             for members in sorted(classes, key=lambda kind: (-context.widths[kind[0]], -len(kind))):
                 if members in sure:
                     continue
-                more = self._answer_fitting_hint([*sure, members], improper, hint)
-                if more is None:
+                larger = self._answer_fitting_hint([*sure, members], improper, hint)
+                if larger is None:
                     context.reporter.log(
                         f"excluded, as no mapping with it has the documented ports: {members[0]}"
                     )
                 else:
-                    sure, hinted_answer = [*sure, members], more
+                    sure, hinted_answer = [*sure, members], larger
             return sure, hinted_answer
         names = "; ".join(sorted(hint.usage.keys() & answer.mapping.usage.keys()))
         context.warn(f"no mapping that explains the measurements has the documented ports of {names}")
@@ -293,15 +298,15 @@ def by_hint(context: ExplainContext, answer: BlockingAnswer, hint: PortMapping) 
 
     Only the documented schemes of the answer count, up to a renaming of ports. None where no mapping agrees.
     """
-    known = sorted(hint.usage.keys() & answer.mapping.usage.keys())
-    if not known:
+    hinted = sorted(hint.usage.keys() & answer.mapping.usage.keys())
+    if not hinted:
         context.warn("the hint says nothing of the blocking instructions: it decides nothing")
         return answer
-    documented = _part(hint, known)
-    fitting = [m for m in (answer.mapping, *answer.alternatives) if _agree(documented, _part(m, known))]
+    documented = _part(hint, hinted)
+    fitting = [m for m in (answer.mapping, *answer.alternatives) if _agree(documented, _part(m, hinted))]
     if not fitting:
         return None
-    renamed = [best_renaming(documented, _part(candidate, known)).apply(candidate) for candidate in fitting]
+    renamed = [best_renaming(documented, _part(candidate, hinted)).apply(candidate) for candidate in fitting]
     return replace(answer, mapping=renamed[0], alternatives=tuple(renamed[1:]))
 
 

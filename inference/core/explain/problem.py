@@ -30,12 +30,15 @@ STAGES = {
 class ExplainProblem:
     """The schemes to characterise, and what is known of them.
 
-    `uops`: numbers of µops, from a table. `improper`: schemes to block with a µop that no scheme has alone,
-    beside those found. `preferred`: schemes to represent their class, the best first. `hint`: the documented
-    ports of some schemes, by name, which decides between mappings of the blocking instructions that no
-    experiment tells apart (§6.3.4) and names the ports. `domains`: the part of the core that a scheme is for.
-    `core`: what is known of the core beside its ports. Where that is its scheduler, what it may waste is
-    simulated; without, blocking instructions show it.
+    Attributes:
+        uops: Numbers of µops, from a table.
+        improper: Schemes to block with a µop that no scheme has alone, beside those found.
+        preferred: Schemes to represent their class, the best first.
+        hint: The documented ports of some schemes, by name, which decides between mappings of the blocking
+            instructions that no experiment tells apart (§6.3.4) and names the ports.
+        domains: The part of the core that a scheme is for.
+        core: What is known of the core beside its ports. Where that is its scheduler, what it may waste is
+            simulated; without, blocking instructions show it.
     """
 
     schemes: tuple[str, ...]
@@ -200,8 +203,11 @@ class Characterisation:
 class BlockingClass:
     """Schemes with a single µop on the same ports, and the one that blocks them for all others.
 
-    `width`: size of the port set by throughput. `mask` in the result, 0 where its ports were not found.
-    `improper`: the blocker has another µop beside (`beside`). `members` include the blocker.
+    `mask` in the result, 0 where its ports were not found. `members` include the blocker.
+
+    Attributes:
+        width: Size of the port set by throughput.
+        improper: The blocker has another µop beside (`beside`).
     """
 
     blocker: str
@@ -220,9 +226,13 @@ class BlockingClass:
 class ExplainResult:
     """The mapping of all characterised schemes, with the verdicts and witnesses behind it.
 
-    `characterisations`: one per scheme asked for, sorted. `blocking_answer`: what the counter-example-guided
-    search said of the blocking instructions. `warnings` concern the whole result. `experiments`: distinct
-    ones; `measurements`: samples of them. Seconds take no part in comparisons.
+    `warnings` concern the whole result.
+
+    Attributes:
+        characterisations: One per scheme asked for, sorted.
+        blocking_answer: What the counter-example-guided search said of the blocking instructions.
+        experiments: Distinct ones.
+        measurements: Samples of them. Seconds take no part in comparisons.
     """
 
     mapping: PortMapping

@@ -54,17 +54,21 @@ class RegularityCheck:
     def in_words(self, ports: Sequence[str]) -> str:
         """E.g. `[0,1], not 2×[0,1] after vaddps XMM:W, XMM:R, XMM:R`."""
         regular = " or ".join(described(uops, ports) for uops in self.expected)
-        own = described(self.usage, ports)
+        uops_text = described(self.usage, ports)
         verb = "as" if self.follows else "not"
-        return f"{own}, {verb} {regular} after {self.other}"
+        return f"{uops_text}, {verb} {regular} after {self.other}"
 
 
 @dataclass(frozen=True)
 class Regularity:
     """How regular a mapping is.
 
-    `checks` by scheme, then pattern. `loads`: {bits of memory: µops of a load}; `store`: µops of a store, ()
-    where no storing move tells. `schemes`: how many were looked at.
+    `checks` by scheme, then pattern.
+
+    Attributes:
+        loads: {bits of memory: µops of a load}.
+        store: µops of a store, () where no storing move tells.
+        schemes: How many were looked at.
     """
 
     checks: tuple[RegularityCheck, ...]
@@ -141,8 +145,8 @@ def _loads(readings: Mapping[str, SchemeNameParts], usage: Mapping[str, Uops]) -
         parts: Counter[Uops] = Counter(
             tuple((mask, uops[mask]) for mask in common if mask in uops) for uops in uop_counts
         )
-        if most := _most_common(parts):
-            loads[width] = most
+        if most_common := _most_common(parts):
+            loads[width] = most_common
     return loads
 
 
@@ -266,8 +270,8 @@ class _Family:
         votes = 0
         for scheme, bits, _, stored in pairs:
             if bits >= _SUB_WORD and self.loads:
-                own = self.usage[scheme]
-                votes += (own == _sum(stored, self._loads_of(bits)[0])) - (own == stored)
+                own_usage = self.usage[scheme]
+                votes += (own_usage == _sum(stored, self._loads_of(bits)[0])) - (own_usage == stored)
         return votes > 0
 
 

@@ -100,11 +100,11 @@ class Remaining:
     def _witnesses_of(self, floods: Floods, chunk: Sequence[str], run: int) -> dict[str, list[Witness]]:
         """The witnesses of each scheme; floods that were too short are lengthened and measured again."""
         witnesses: dict[str, list[Witness]] = {}
-        left = list(chunk)
+        remaining = list(chunk)
         for _ in range(_LENGTHENED + 1):
-            tested = self._measure(floods, left, run)
-            witnesses |= {scheme: floods.witnesses(scheme, tested[scheme], run) for scheme in left}
-            left = [scheme for scheme in left if floods.lengthen(scheme, witnesses[scheme])]
+            tested = self._measure(floods, remaining, run)
+            witnesses |= {scheme: floods.witnesses(scheme, tested[scheme], run) for scheme in remaining}
+            remaining = [scheme for scheme in remaining if floods.lengthen(scheme, witnesses[scheme])]
         return witnesses
 
     def _measure(self, floods: Floods, chunk: Sequence[str], run: int) -> dict[str, list[Blocker]]:

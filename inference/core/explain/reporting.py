@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 
 from inference.core.errors import CoreError
@@ -13,6 +12,7 @@ from inference.core.explain.events import Blocked, Excluded, Funnel, Verdicts
 from inference.core.explain.problem import STAGES, BlockingClass, ExplainProblem, NotCharacterised
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Checkpoint
+from inference.core.search_clocks import computing_seconds
 
 _BATCH = 100  # schemes per event: an event has a limited size, and each is a row of the journal
 _NEWS_EVERY = 8.0  # seconds
@@ -87,10 +87,10 @@ class ExplainReporter:
             self.emit(Excluded(self._stage, tuple(self._excluded), self.n_events + 1))
             self._excluded = []
 
-    def funnel(self, stage: str, left: int) -> None:
+    def funnel(self, stage: str, remaining: int) -> None:
         """Report the number of schemes left after a stage."""
         self.flush()
-        self.emit(Funnel(stage, left, self.n_events + 1))
+        self.emit(Funnel(stage, remaining, self.n_events + 1))
 
     def classes(self, classes: Sequence[BlockingClass], ports: Sequence[str]) -> None:
         self.emit(Blocked(tuple(classes), tuple(ports), self.n_events + 1))
@@ -127,7 +127,7 @@ class QuietReporter:
         self._doing = doing
         self._numbers: dict[str, int] = {}
         self._start = pace.clock()
-        self._ends = time.process_time() + limit
+        self._ends = computing_seconds() + limit
         self._limit = limit
         pace.due(doing)
 
@@ -148,7 +148,7 @@ class QuietReporter:
         """
         if self._pace.finishing:
             raise OutOfTimeError
-        if time.process_time() >= self._ends:
+        if computing_seconds() >= self._ends:
             raise OutOfTimeError(f"no answer within {self._limit:.0f} seconds of computing")
         if self._pace.due(self._doing, _NEWS_EVERY):
             seconds = self._pace.clock() - self._start

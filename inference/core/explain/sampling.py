@@ -36,9 +36,12 @@ MIN_NOISE = 2e-4
 
 @dataclass(frozen=True)
 class SampledCycles:
-    """The median of an experiment's samples; `cycles` is None where none is usable, and `note` is the reason.
+    """The median of an experiment's samples; `cycles` is None where none is usable, and `note` is the
+    reason.
 
-    `samples`: number of usable ones. `counters`: {name: median per execution of the experiment}.
+    Attributes:
+        samples: Number of usable ones.
+        counters: {name: median per execution of the experiment}.
     """
 
     experiment: Experiment
@@ -55,10 +58,10 @@ class MeasurementSampler:
     `relative_noise`: the same as a share of the time where it grows with that, else 0.
     """
 
-    def __init__(self, measurer: Measurer, pace: PacedReporter, most: int) -> None:
+    def __init__(self, measurer: Measurer, pace: PacedReporter, max_samples: int) -> None:
         self._measurer = measurer
         self._pace = pace
-        self._most = most if isinstance(measurer, RepeatingMeasurer) else 1
+        self._most = max_samples if isinstance(measurer, RepeatingMeasurer) else 1
         offers = measurer.offers()
         self.offers = offers
         self._offered = None if offers is None else frozenset(offers)
@@ -124,8 +127,8 @@ class MeasurementSampler:
         pending = {e: min(number, self._most) for e, number in samples.items()}
         while pending := {e: number for e, number in pending.items() if self.count(e) < number}:
             counts = {experiment: len(self._samples.get(experiment, ())) for experiment in pending}
-            least = min(counts.values())
-            self._measure([experiment for experiment, number in counts.items() if number == least], least)
+            fewest = min(counts.values())
+            self._measure([experiment for experiment, number in counts.items() if number == fewest], fewest)
 
     def forget(self, experiments: Iterable[Experiment]) -> None:
         """Discard the samples of experiments, if the measurer repeats."""
@@ -184,12 +187,12 @@ class MeasurementSampler:
     def _times(self, experiment: Experiment) -> list[float]:
         return [e.cycles for e in self._current_samples(experiment) if e.usable and e.cycles is not None]
 
-    def n_samples(self, experiment: Experiment, error: float, least: int) -> int:
-        """Number of samples, at least `least`, for a standard error of the median of `error` cycles."""
+    def n_samples(self, experiment: Experiment, error: float, min_samples: int) -> int:
+        """Number of samples, at least `min_samples`, for a standard error of the median of `error` cycles."""
         if error <= 0:
-            return least
+            return min_samples
         single_error = MEDIAN_LOSS * self.deviation(experiment, self._serial(experiment)) / error
-        return min(self._most, max(least, math.ceil(single_error * single_error)))
+        return min(self._most, max(min_samples, math.ceil(single_error * single_error)))
 
     def deviation(self, experiment: Experiment, cycles: float | None) -> float:
         """The usual standard deviation of a sample, in cycles; `cycles`: the experiment's time, if known."""
@@ -252,9 +255,9 @@ def _floods(offers: Iterable[Experiment]) -> dict[str, dict[str, list[int]]]:
 class Medians:
     """A measurer that answers with medians whose standard error is at most `error` cycles/instruction."""
 
-    def __init__(self, sampler: MeasurementSampler, least: int, error: float) -> None:
+    def __init__(self, sampler: MeasurementSampler, min_samples: int, error: float) -> None:
         self._sampler = sampler
-        self._least = least
+        self._least = min_samples
         self._error = error
 
     @property

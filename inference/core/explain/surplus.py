@@ -20,7 +20,7 @@ CLEAR = 0.2
 _MAX_CHOICES = 4096  # combinations of µops that are tried
 
 
-def copies_to_flood(width: int, cycles: float, uops: int | None, most: int) -> int:
+def copies_to_flood(width: int, cycles: float, uops: int | None, max_copies: int) -> int:
     """Copies of a blocking instruction that keep `width` ports busy beside a scheme.
 
     This is the number of uops.info's program (§6.1). It satisfies (6.1), at least width · µops, so that no
@@ -30,15 +30,15 @@ def copies_to_flood(width: int, cycles: float, uops: int | None, most: int) -> i
         width: Number of blocked ports.
         cycles: Time of the scheme alone.
         uops: Number of the scheme's µops; None where it is unknown.
-        most: Largest number to return.
+        max_copies: Largest number to return.
 
     Example:
-        >>> copies_to_flood(width=4, cycles=3.0, uops=2, most=100)
+        >>> copies_to_flood(width=4, cycles=3.0, uops=2, max_copies=100)
         24
     """
     by_time = 2 * width * max(1, int(cycles))
     by_uops = width * (uops or 0)
-    return min(max(by_time, by_uops, MIN_COPIES), most)
+    return min(max(by_time, by_uops, MIN_COPIES), max_copies)
 
 
 def copies_needed(witness: Witness, witnesses: Iterable[Witness]) -> int:
@@ -144,12 +144,12 @@ def _common_usage(counts: Mapping[int, int]) -> Uops | None:
     """The only usage with µops on intersections of blocked port sets; None for none or several."""
     delayed = [mask for mask, count in counts.items() if count > 0]
     common = sorted({a & b for a, b in itertools.combinations(delayed, 2)} - {0, *counts})
-    most = [min(counts[mask] for mask in delayed if mask & ports == ports) for ports in common]
-    if not common or math.prod(count + 1 for count in most) > _MAX_CHOICES:
+    upper_bounds = [min(counts[mask] for mask in delayed if mask & ports == ports) for ports in common]
+    if not common or math.prod(count + 1 for count in upper_bounds) > _MAX_CHOICES:
         return None
     usages = {
         usage
-        for numbers in itertools.product(*(range(count + 1) for count in most))
+        for numbers in itertools.product(*(range(count + 1) for count in upper_bounds))
         if (usage := _with_common(dict(zip(common, numbers, strict=True)), counts)) is not None
     }
     return usages.pop() if len(usages) == 1 else None

@@ -139,18 +139,20 @@ def _share(context: ExplainContext, first: str, second: str, r_max: float | None
         apart = max(limit, *(count / widths[scheme] for scheme, count in mix.terms))
         total = sum(widths.values())
         shared = (mix.length / (total - ports) for ports in range(1, min(widths.values()) + 1))
-        least = next((cycles for cycles in shared if cycles > (1 + _VISIBLE) * apart), None)
+        visible = next((cycles for cycles in shared if cycles > (1 + _VISIBLE) * apart), None)
         reading = context.sampler.reading(mix)
-        if least is None or reading.cycles is None or context.is_unstable(mix):
+        if visible is None or reading.cycles is None or context.is_unstable(mix):
             continue
         excess = reading.cycles - ERRORS * context.sampler.error(reading) - apart
-        if excess > max((least - apart) / 2, waste * apart):
+        if excess > max((visible - apart) / 2, waste * apart):
             return True
     return False
 
 
-def join_answers(answers: Mapping[str, BlockingAnswer], r_max: float | None, most: int) -> BlockingAnswer:
-    """One answer for all units, their ports side by side, with at most `most` alternatives.
+def join_answers(
+    answers: Mapping[str, BlockingAnswer], r_max: float | None, max_ports: int
+) -> BlockingAnswer:
+    """One answer for all units, their ports side by side, with at most `max_ports` alternatives.
 
     Each alternative differs from the mapping in one unit.
     """
@@ -164,7 +166,7 @@ def join_answers(answers: Mapping[str, BlockingAnswer], r_max: float | None, mos
             alternatives.append(side_by_side(parts, r_max))
     return BlockingAnswer(
         mapping=mapping,
-        alternatives=tuple(alternatives[:most]),
+        alternatives=tuple(alternatives[:max_ports]),
         dropped={head: why for part in answers.values() for head, why in part.dropped.items()},
         verdict="; ".join(f"{unit}: {part.verdict}" for unit, part in answers.items()),
         experiments=sum(part.experiments for part in answers.values()),

@@ -63,9 +63,9 @@ class WasteJudge:
             )
         for wasting in ([w for w in delayed if self._is_part(w)], delayed):
             for lowered in self._choices(scheme, wasting):
-                chosen = counts | lowered
-                if self._fits(scheme, chosen, exactly=True) and self._explains(scheme, chosen, wasting):
-                    return _recount(witnesses, chosen)
+                trial = counts | lowered
+                if self._fits(scheme, trial, exactly=True) and self._explains(scheme, trial, wasting):
+                    return _recount(witnesses, trial)
         return list(witnesses)
 
     def contradiction(self, scheme: str, usage: Uops) -> VerdictFact | None:
@@ -165,10 +165,10 @@ class WasteJudge:
         """Numbers of µops from the most that the scheme's time alone allows down to 0."""
         assert witness.surplus is not None
         time = self.context.cycles(scheme) + self.context.settings.alone_epsilon
-        most = min(
+        max_wasted = min(
             max(witness.below + witness.uops, round(witness.surplus)), int(time * witness.mask.bit_count())
         )
-        return range(most, -1, -1)
+        return range(max_wasted, -1, -1)
 
     def _explains(self, scheme: str, counts: Mapping[int, int], witnesses: Sequence[Witness]) -> bool:
         """Whether the core can waste as much as these numbers of µops imply.
@@ -178,14 +178,16 @@ class WasteJudge:
         simulated, usage = self.context.problem.simulated, _usage(counts)
         if usage is None:
             return False
-        most = self.most_wasted * max(1, sum(count for _, count in usage)) if simulated is None else math.inf
+        max_wasted = (
+            self.most_wasted * max(1, sum(count for _, count in usage)) if simulated is None else math.inf
+        )
         for witness in witnesses:
             assert witness.cycles is not None
             assert witness.surplus is not None
             wasted = witness.surplus - counts[witness.mask]
             if wasted <= max(witness.tolerance, self.context.settings.wasted):
                 continue
-            if wasted > most + witness.tolerance:
+            if wasted > max_wasted + witness.tolerance:
                 return False
             if simulated is None:
                 continue
@@ -244,8 +246,8 @@ class WasteJudge:
         self, usage: Uops, scheme: str, experiment: Experiment, blocker: Blocker | None = None
     ) -> float:
         """Cycles that the experiment takes at least if the scheme has these µops."""
-        known = {scheme: usage} | ({blocker.scheme: ((blocker.mask, 1),)} if blocker else {})
-        return inverse_throughput(self._mapping(known), experiment)
+        known_usage = {scheme: usage} | ({blocker.scheme: ((blocker.mask, 1),)} if blocker else {})
+        return inverse_throughput(self._mapping(known_usage), experiment)
 
     def _mapping(self, usage: Mapping[str, Uops]) -> PortMapping:
         return PortMapping(tuple(map(str, range(self.n_ports))), usage, self.r_max)

@@ -160,7 +160,7 @@ class _Search:
         at = {colour: port for port, colour in enumerate(leaf.colours)}
         self.symmetries.append(tuple(at[colour] for colour in best.colours))
         pairs = zip(leaf.path, best.path, strict=True)
-        return next(depth for depth, (own, theirs) in enumerate(pairs) if own != theirs)
+        return next(depth for depth, (ours, theirs) in enumerate(pairs) if ours != theirs)
 
     def _refinement(self, colours: Colours) -> Colours:
         while True:

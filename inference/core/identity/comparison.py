@@ -85,12 +85,16 @@ class ComparedScheme:
 class MappingComparison:
     """Two mappings up to a renaming of the second one's ports.
 
-    `ports`: the first mapping's port names, then those of the second that have no partner. `schemes`: all
-    that either describes, sorted. `limits` outside the ports of each. `other_slots`: the schemes that both
-    describe with different numbers of issue slots, where one of the mappings has an issue width.
-    `distinction`: a smallest experiment whose predictions differ by more than 2 · `noise` cycles per
-    instruction; `noise` is 0 where only exact measurements could show it; None where no such experiment was
-    found.
+    `limits` outside the ports of each.
+
+    Attributes:
+        ports: The first mapping's port names, then those of the second that have no partner.
+        schemes: All that either describes, sorted.
+        other_slots: The schemes that both describe with different numbers of issue slots, where one of the
+            mappings has an issue width.
+        distinction: A smallest experiment whose predictions differ by more than 2 · `noise` cycles per
+            instruction; `noise` is 0 where only exact measurements could show it; None where no such
+            experiment was found.
     """
 
     ports: tuple[str, ...]
@@ -183,8 +187,10 @@ def differ_in_hidden(hidden: tuple[frozenset[int], frozenset[int]], first: Uops,
 
     `hidden`: the results of `hidden_kinds` for both mappings.
     """
-    own, other = Counter(dict(first)), Counter(dict(second))
-    return (own - other).keys() <= hidden[0] and (other - own).keys() <= hidden[1]
+    first_counts, second_counts = Counter(dict(first)), Counter(dict(second))
+    return (first_counts - second_counts).keys() <= hidden[0] and (
+        second_counts - first_counts
+    ).keys() <= hidden[1]
 
 
 def _distinction(a: PortMapping, b: PortMapping) -> tuple[Distinction | None, float]:
@@ -298,7 +304,9 @@ def is_hidden(
 ) -> bool:
     """Whether changing a scheme's µops changes no prediction of experiments with it by more than `NOISE`.
 
-    `change`: {port mask: µops more, or fewer if negative}. `judged`: (experiment, the mapping's prediction).
+    Args:
+        change: {port mask: µops more, or fewer if negative}.
+        judged: (experiment, the mapping's prediction).
     """
     return not change or all(
         abs(_cycles_with(mapping, experiment, scheme, change) - cycles) <= NOISE * cycles
@@ -320,8 +328,10 @@ def _containing(
 
 def _beyond_common(first: Uops, second: Uops) -> tuple[Counter[int], Counter[int]]:
     """The changes that remove what the second lacks, and that add what only the second has."""
-    own, other = Counter(dict(first)), Counter(dict(second))
-    return Counter({mask: -count for mask, count in (own - other).items()}), other - own
+    first_counts, second_counts = Counter(dict(first)), Counter(dict(second))
+    return Counter(
+        {mask: -count for mask, count in (first_counts - second_counts).items()}
+    ), second_counts - first_counts
 
 
 def _cycles_with(mapping: PortMapping, experiment: Experiment, scheme: str, change: Counter[int]) -> float:

@@ -135,14 +135,14 @@ def _question(
         )
     if r_max is not None:
         check_number("R_max", r_max, *R_MAX_RANGE)
-    chosen = sorted(a.usage.keys() & b.usage.keys() if schemes is None else set(schemes))
-    unknown = [scheme for scheme in chosen if scheme not in a.usage or scheme not in b.usage]
+    names = sorted(a.usage.keys() & b.usage.keys() if schemes is None else set(schemes))
+    unknown = [scheme for scheme in names if scheme not in a.usage or scheme not in b.usage]
     if unknown:
         raise UnknownSchemeError(unknown)
     return DistinguishingQuestion(
         classes=DistinguishingQuestion.classes_of(
             SchemeClass(scheme, (a.usage[scheme], b.usage[scheme]), (a.slots_of(scheme), b.slots_of(scheme)))
-            for scheme in chosen
+            for scheme in names
         ),
         margin=2 * decimal(noise),
         rates=(a.r_max, b.r_max) if r_max is None else (r_max, r_max),
@@ -208,8 +208,8 @@ class _Side:
         self._pulse = question.pulse
         self._margin = question.margin
         self._floor = question.floors[1 - slow]
-        least = self._margin + self._floor
-        self._widest = math.ceil(1 / least) - 1 if least else MAX_PORTS
+        threshold = self._margin + self._floor
+        self._widest = math.ceil(1 / threshold) - 1 if threshold else MAX_PORTS
         self._unions: set[int] = {0}
         self.growing: set[int] = {0}
         self.goals: list[_Goal] = []

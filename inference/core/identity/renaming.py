@@ -38,8 +38,11 @@ _WORK_UNIT = 1e-6  # work is compared as whole numbers, so that the order of sum
 class Renaming:
     """The port names of a mapping `a` for the ports of a mapping `b`.
 
-    `ports[k]` is the index in `a` of the port with index k in `b`, None where `a` has fewer ports. `names`:
-    of a's ports. `exact`: no other renaming gives more schemes equal µops.
+    `ports[k]` is the index in `a` of the port with index k in `b`, None where `a` has fewer ports.
+
+    Attributes:
+        names: Of a's ports.
+        exact: No other renaming gives more schemes equal µops.
     """
 
     ports: tuple[int | None, ...]
@@ -57,8 +60,8 @@ class Renaming:
                 names.append(_unused_name(name, names))
         extra = itertools.count(len(self.names))
         order = [next(extra) if port is None else port for port in self.ports]
-        known = {uops: renumbered(uops, order) for uops in set(b.usage.values())}
-        usage = {scheme: known[uops] for scheme, uops in b.usage.items()}
+        renumbered_uops = {uops: renumbered(uops, order) for uops in set(b.usage.values())}
+        usage = {scheme: renumbered_uops[uops] for scheme, uops in b.usage.items()}
         return replace(b, ports=tuple(names), usage=usage)
 
     def inverse(self, names: Sequence[str]) -> Renaming:
@@ -123,12 +126,12 @@ class Matching:
         self._work = _common_work(first, second, schemes)
         self._same_names = same_names
 
-    def agreeing(self, matched: Sequence[int], least: int = 0) -> int:
-        """Bit set of the schemes with equal µops; of fewer than `least`, a superset."""
+    def agreeing(self, matched: Sequence[int], minimum: int = 0) -> int:
+        """Bit set of the schemes with equal µops; of fewer than `minimum`, a superset."""
         agreeing = self.all_schemes
         for port, other in enumerate(matched):
             agreeing &= self.fits[port][other]
-        if agreeing.bit_count() < least:
+        if agreeing.bit_count() < minimum:
             return agreeing
         for scheme in ports_in(agreeing & self._multi_uop):
             uops, second = self._uops[scheme]
@@ -136,10 +139,10 @@ class Matching:
                 agreeing ^= 1 << scheme
         return agreeing
 
-    def score(self, matched: Sequence[int], least: int = 0) -> Score:
-        """The score of a matching; its number of schemes may be too high where that is below `least`."""
+    def score(self, matched: Sequence[int], minimum: int = 0) -> Score:
+        """The score of a matching; its number of schemes may be too high where that is below `minimum`."""
         return (
-            self.agreeing(matched, least).bit_count(),
+            self.agreeing(matched, minimum).bit_count(),
             sum(int(self._work[port, other]) for port, other in enumerate(matched)),
             sum(self._same_names[port] >> other & 1 for port, other in enumerate(matched)),
         )
@@ -255,7 +258,7 @@ def _signatures(uops: Uops, n_ports: int) -> list[tuple[tuple[int, int], ...]]:
 def _common_work(first: PortMapping, second: PortMapping, schemes: Sequence[str]) -> npt.NDArray[np.int64]:
     """The work of schemes that both mappings put on two ports, in `_WORK_UNIT`: int64[second's, first's]."""
     ours, theirs = (_shares(mapping, schemes) for mapping in (first, second))
-    common = np.array([[np.minimum(own, their).sum() for own in ours] for their in theirs])
+    common = np.array([[np.minimum(our_counts, their).sum() for our_counts in ours] for their in theirs])
     return np.rint(common / _WORK_UNIT).astype(np.int64)
 
 

@@ -203,8 +203,8 @@ class _Table:
         confined = self._shorter[:, start:end] + self._per_class[:, k, None]
         slowest = np.full(end - start, int(self._floor * length * self._unit), dtype=self._exact)
         for weight, row, rows in self._groups:
-            most = confined[row : row + rows].max(axis=0).astype(self._exact)
-            np.maximum(slowest, most * weight, out=slowest)
+            highest = confined[row : row + rows].max(axis=0).astype(self._exact)
+            np.maximum(slowest, highest * weight, out=slowest)
         return slowest
 
     def add_instruction(self, tails: list[int]) -> None:

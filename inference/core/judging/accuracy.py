@@ -127,10 +127,13 @@ class ToolErrors:
 class AccuracyFigures:
     """The figures that decide the grade of a predictor.
 
-    `errors`: of the compared items; `coverage`: share of all items with a prediction. `repeats`: errors of
-    measuring once more, with `repeated_kendall`; None where nothing was measured twice. `tool`: the best
-    published one on the same items; None where none was asked. `suits_tools`: whether tools could be asked
-    about such items at all.
+    Attributes:
+        errors: Of the compared items.
+        coverage: Share of all items with a prediction.
+        repeats: Errors of measuring once more, with `repeated_kendall`; None where nothing was measured
+            twice.
+        tool: The best published one on the same items; None where none was asked.
+        suits_tools: Whether tools could be asked about such items at all.
     """
 
     errors: Agreement
@@ -252,7 +255,7 @@ def _limits(figures: AccuracyFigures, mape: float, noun: str) -> Iterator[tuple[
     yield grade, f"off by {mape:.1f} % on average{median}, on {scores.n:,} {noun}{few}"
     yield Grade.GOOD, _repeat_text(repeats)
     if figures.coverage < _COVERAGE[Grade.GOOD]:
-        grade = next(grade for grade, least in _COVERAGE.items() if figures.coverage >= least)
+        grade = next(grade for grade, minimum in _COVERAGE.items() if figures.coverage >= minimum)
         yield grade, f"{100 * figures.coverage:.0f} % of the {noun} are predicted"
     if scores.kendall is not None and scores.n >= MIN_ITEMS:
         repeated = figures.repeated_kendall
@@ -289,8 +292,11 @@ def _tool_comparison(tool: ToolErrors | None, floor: float, noun: str) -> Iterat
 class SheetFloor:
     """The accuracy that repeated measurements reach: no source can be expected to do better.
 
-    `spread`: their errors; `kendall`: their τ; None where nothing was repeated. `items` bool[n]: those to
-    judge by, without disturbed ones.
+    `items` bool[n]: those to judge by, without disturbed ones.
+
+    Attributes:
+        spread: Their errors.
+        kendall: Their τ; None where nothing was repeated.
     """
 
     items: Bools
@@ -298,15 +304,15 @@ class SheetFloor:
     kendall: float | None = None
 
 
-def floor_of(sheet: AnswerSheet, again: int | None) -> SheetFloor:
-    """The floor of a sheet; `again` is the column that repeats the reference's measurements, None without
+def floor_of(sheet: AnswerSheet, repeat: int | None) -> SheetFloor:
+    """The floor of a sheet; `repeat` is the column that repeats the reference's measurements, None without
     one.
     """
-    if again is None:
+    if repeat is None:
         return SheetFloor(sheet.reference > 0)
-    spread, steady = repeat_spread(sheet.reference, sheet.columns[again].cycles)
+    spread, steady = repeat_spread(sheet.reference, sheet.columns[repeat].cycles)
     return SheetFloor(
-        steady, spread, agreement(sheet.compare(again, among=np.flatnonzero(steady))).scores.kendall
+        steady, spread, agreement(sheet.compare(repeat, among=np.flatnonzero(steady))).scores.kendall
     )
 
 
@@ -366,8 +372,10 @@ def best_tool(
 class ColumnRoles:
     """Columns that serve the verdict on others.
 
-    `repeats`: indices of those that measure the reference again; none where the reference is no measurement.
-    `tools`: (name, index) of published tools.
+    Attributes:
+        repeats: Indices of those that measure the reference again; none where the reference is no
+            measurement.
+        tools: (name, index) of published tools.
     """
 
     repeats: tuple[int, ...] = ()

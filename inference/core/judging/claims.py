@@ -38,10 +38,12 @@ _OUTCOMES = {
 class ClaimEvidence:
     """The evidence for a word beside the search itself.
 
-    `held_out`: errors on experiments that were held out; None where none were. `results`: compared results of
-    the same machine, this one included; `contradicted_by` names those that contradict it. `unexplained`:
-    experiments that the search itself left unexplained. `objections`: of the newest check of the model on the
-    machine.
+    Attributes:
+        held_out: Errors on experiments that were held out; None where none were.
+        results: Compared results of the same machine, this one included; `contradicted_by` names those that
+            contradict it.
+        unexplained: Experiments that the search itself left unexplained.
+        objections: Of the newest check of the model on the machine.
     """
 
     held_out: HeldOutCheck | None = None
@@ -57,9 +59,11 @@ NO_EVIDENCE = ClaimEvidence()
 
 @dataclass(frozen=True)
 class ClaimWording:
-    """The word for a result. `is_strong`: whether it is the claim's own, which pages may show in green.
+    """The word for a result.
 
-    `reasons`: its evidence, or what the strong word lacks.
+    Attributes:
+        is_strong: Whether it is the claim's own, which pages may show in green.
+        reasons: Its evidence, or what the strong word lacks.
     """
 
     text: str

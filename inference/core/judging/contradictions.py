@@ -33,8 +33,8 @@ def uops_conflicts(first: PortMapping, second: PortMapping) -> tuple[list[UopsCo
             the other's number alone; otherwise its µops with this side's port names.
     """
     if second.digest < first.digest:  # a renaming that is not exact depends on which is the first
-        other, own = uops_conflicts(second, first)
-        return own, other
+        theirs, ours = uops_conflicts(second, first)
+        return ours, theirs
     agreement = structural_agreement(first, second)
     renamed = agreement.renaming.apply(second)
     back = agreement.renaming.inverse(second.ports).apply(first)
@@ -52,9 +52,11 @@ def uops_conflicts(first: PortMapping, second: PortMapping) -> tuple[list[UopsCo
 
 def _conflict(scheme: str, here: PortMapping, there: PortMapping) -> UopsConflict:
     """The conflict on a scheme; the ports of both mappings have the same names."""
-    own, other = here.usage[scheme], there.usage[scheme]
-    text = described(other, there.ports) if _uop_count(own) == _uop_count(other) else _uop_count_text(other)
-    return UopsConflict(scheme, described(own, here.ports), text)
+    ours, theirs = here.usage[scheme], there.usage[scheme]
+    text = (
+        described(theirs, there.ports) if _uop_count(ours) == _uop_count(theirs) else _uop_count_text(theirs)
+    )
+    return UopsConflict(scheme, described(ours, here.ports), text)
 
 
 def conflict_text(here: str, name: str, there: str, other: str) -> str:

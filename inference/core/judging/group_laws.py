@@ -75,6 +75,6 @@ def group_times(families: Iterable[Mapping[int, str]], cycles: Mapping[str, floa
     """
     for family in families:
         times = {size: cycles.get(scheme, 0.0) for size, scheme in sorted(family.items())}
-        known = {size: value for size, value in times.items() if value > 0}
-        if 1 in known and len(known) >= LEAST_SIZES:
-            yield GroupTimes(family[1], known, law_of(known))
+        positive = {size: value for size, value in times.items() if value > 0}
+        if 1 in positive and len(positive) >= LEAST_SIZES:
+            yield GroupTimes(family[1], positive, law_of(positive))

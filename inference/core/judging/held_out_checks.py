@@ -22,8 +22,10 @@ TOLERANCE, TOLERANCE_SHARE = 0.05, 0.05
 class HeldOutCheck:
     """`n` held-out experiments with a prediction, of which `off` lie outside the tolerance.
 
-    `error`: mean absolute error in per cent, None without any. `repeats`: the median spread of repeated
-    measurements of one of them, in per cent; None where each was measured once.
+    Attributes:
+        error: Mean absolute error in per cent, None without any.
+        repeats: The median spread of repeated measurements of one of them, in per cent; None where each was
+            measured once.
     """
 
     n: int

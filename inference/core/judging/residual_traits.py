@@ -46,9 +46,12 @@ class TraitExcess:
     """A trait of `n` blocks with larger errors than the others.
 
     Medians, in per cent, of the absolute errors `inside` and `outside`, and of the errors with their sign
-    (`signed`, above 0 where too much is predicted). `farther`: share of all pairs of a block with and one
-    without the trait in which the former has the larger error. `p`: probability of that by chance, after the
-    correction.
+    (`signed`, above 0 where too much is predicted).
+
+    Attributes:
+        farther: Share of all pairs of a block with and one without the trait in which the former has the
+            larger error.
+        p: Probability of that by chance, after the correction.
     """
 
     kind: str
@@ -84,9 +87,9 @@ def traits_of_table(items: Items, at: Int64s) -> dict[Trait, Bools]:
         experiment = np.repeat(np.arange(len(table)), np.diff(table.offsets))
         place = np.full(len(table), -1)
         place[at] = np.arange(len(at))
-        chosen = place[experiment] >= 0
-        order = np.argsort(table.scheme[chosen], kind="stable")
-        schemes, places = table.scheme[chosen][order], place[experiment][chosen][order]
+        is_part = place[experiment] >= 0
+        order = np.argsort(table.scheme[is_part], kind="stable")
+        schemes, places = table.scheme[is_part][order], place[experiment][is_part][order]
         present, starts = np.unique(schemes, return_index=True)
         for scheme, holders in zip(present.tolist(), np.split(places, starts[1:]), strict=False):
             traits[Trait("scheme", table.schemes[scheme])] = _block_mask(holders, len(at))

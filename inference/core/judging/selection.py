@@ -19,10 +19,11 @@ _ROUNDING = 1e-9  # losses, and errors in per cent, that differ by less are equa
 class PartScore:
     """Errors of a part on held-out mixes.
 
-    `covered`: mixes that it describes; `error`: its mean absolute error on these in per cent, None without
-    any.
-    `loss`: the mean error over all mixes, as a share, with 1 for a mix that it does not describe or whose
-    error is larger than that.
+    Attributes:
+        covered: Mixes that it describes.
+        error: Its mean absolute error on these in per cent, None without any.
+        loss: The mean error over all mixes, as a share, with 1 for a mix that it does not describe or whose
+            error is larger than that.
     """
 
     name: str
@@ -90,25 +91,30 @@ def select_part(measured: Floats, predicted: Mapping[str, Floats]) -> Selection:
 
 
 def _score(name: str, errors: Floats) -> PartScore:
-    known = ~np.isnan(errors)
-    loss = float(np.where(known, np.minimum(errors, 1.0), 1.0).mean()) if len(errors) else 1.0
-    return PartScore(name, int(known.sum()), 100 * float(errors[known].mean()) if known.any() else None, loss)
+    is_described = ~np.isnan(errors)
+    loss = float(np.where(is_described, np.minimum(errors, 1.0), 1.0).mean()) if len(errors) else 1.0
+    return PartScore(
+        name,
+        int(is_described.sum()),
+        100 * float(errors[is_described].mean()) if is_described.any() else None,
+        loss,
+    )
 
 
-def merge(ports: PortMapping, base: PortMapping, further: Sequence[PortMapping]) -> PortMapping | None:
+def merge(ports: PortMapping, base: PortMapping, additions: Sequence[PortMapping]) -> PortMapping | None:
     """`base`, extended by the µops of further mappings for schemes that it does not describe.
 
     Args:
         ports: One of the mappings, whose port names the result has, so that references to its ports
             stay valid.
         base: Its µops count where several mappings describe a scheme.
-        further: In the order in which their µops count.
+        additions: In the order in which their µops count.
 
     Returns:
         None where two mappings have no scheme in common: nothing then relates their ports.
     """
     result = _with_port_names(ports, base)
-    for other in further:
+    for other in additions:
         renamed = None if result is None else other if other is ports else _with_port_names(result, other)
         if result is None or renamed is None:
             return None
@@ -125,8 +131,8 @@ def _with_port_names(names: PortMapping, mapping: PortMapping) -> PortMapping | 
     return replace(mapping, ports=renamed.ports, usage=renamed.usage)
 
 
-def _extended(base: PortMapping, further: PortMapping) -> PortMapping:
-    new = {scheme: uops for scheme, uops in further.usage.items() if scheme not in base.usage}
-    slots = {scheme: further.slots_of(scheme) for scheme in new} if base.issue_width is not None else {}
-    ports = max(base.ports, further.ports, key=len)  # the names of the one begin with those of the other
+def _extended(base: PortMapping, addition: PortMapping) -> PortMapping:
+    new = {scheme: uops for scheme, uops in addition.usage.items() if scheme not in base.usage}
+    slots = {scheme: addition.slots_of(scheme) for scheme in new} if base.issue_width is not None else {}
+    ports = max(base.ports, addition.ports, key=len)  # the names of the one begin with those of the other
     return replace(base, ports=ports, usage={**base.usage, **new}, slots={**base.slots, **slots})

@@ -16,7 +16,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from inference.core.metrics import Unit, convert
+from inference.core.experiment import Unit
+from inference.core.metrics import convert
 from inference.core.tables import Bools, ExperimentTable, Floats, Int64s
 
 
@@ -72,8 +73,8 @@ class Items:
         """The items with this largest bound: bool[n]."""
         if self.bounds is None or name not in self.bounds.names:
             return np.zeros(len(self), dtype=bool)
-        chosen: Bools = self.bounds.number == self.bounds.names.index(name)
-        return chosen
+        has_bound: Bools = self.bounds.number == self.bounds.names.index(name)
+        return has_bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +126,8 @@ class ComparedPoints:
         """Relative errors, above 0 where the source predicts more than the reference: float64[m]."""
         return (self.predicted - self.reference) / self.reference
 
-    def where(self, chosen: Bools | Int64s) -> ComparedPoints:
-        return ComparedPoints(self.at[chosen], self.reference[chosen], self.predicted[chosen])
+    def where(self, mask: Bools | Int64s) -> ComparedPoints:
+        return ComparedPoints(self.at[mask], self.reference[mask], self.predicted[mask])
 
     def worst(self, limit: int) -> ComparedPoints:
         """At most `limit` points, the largest relative errors first; equal ones in their order."""
@@ -142,10 +143,14 @@ class ComparedPoints:
 class ItemSelection:
     """Which items are compared.
 
-    `shortest` and `longest`: numbers of instructions, inclusive. `schemes`: numbers of the table's schemes,
-    None for any; an item contains one of them or, with `only`, no other. `common`: items that every source
-    answered. `bound`: items with this largest bound. `apart`: items on which a source differs from the
-    reference by at least this share of it.
+    `shortest` and `longest`: numbers of instructions, inclusive.
+
+    Attributes:
+        schemes: Numbers of the table's schemes, None for any; an item contains one of them or, with `only`,
+            no other.
+        common: Items that every source answered.
+        bound: Items with this largest bound.
+        apart: Items on which a source differs from the reference by at least this share of it.
     """
 
     shortest: int | None = None
@@ -165,20 +170,20 @@ class ItemSelection:
 
         Reads the table of the items where schemes are selected.
         """
-        chosen = np.ones(len(items), dtype=bool)
+        mask = np.ones(len(items), dtype=bool)
         if self.shortest is not None:
-            chosen &= items.lengths >= self.shortest
+            mask &= items.lengths >= self.shortest
         if self.longest is not None:
-            chosen &= items.lengths <= self.longest
+            mask &= items.lengths <= self.longest
         if self.bound:
-            chosen &= items.of_bound(self.bound)
+            mask &= items.of_bound(self.bound)
         if self.schemes is not None and items.table is not None and len(items.table):
             table = items.table
             has_scheme = np.zeros(table.n_schemes, dtype=bool)
             has_scheme[list(self.schemes)] = True
             within = np.logical_and if self.only else np.logical_or
-            chosen &= within.reduceat(has_scheme[table.scheme], table.offsets[:-1])
-        return chosen
+            mask &= within.reduceat(has_scheme[table.scheme], table.offsets[:-1])
+        return mask
 
 
 ALL_ITEMS = ItemSelection()
@@ -205,8 +210,8 @@ class AnswerSheet:
 
     def among(self, selection: ItemSelection) -> Bools:
         """The items of a selection, without regard to `apart`: bool[n]."""
-        chosen = selection.among(self.items)
-        return chosen & self.common if selection.common else chosen
+        mask = selection.among(self.items)
+        return mask & self.common if selection.common else mask
 
     def compare(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from inference.core.compiling import compiled_in_place
@@ -12,27 +14,61 @@ from inference.core.metrics import Loss
 from inference.core.tables import Floats, Integers
 
 
+class ClimbTable(NamedTuple):
+    """The numbers of all schemes (int32) and experiments (int64), and the experiments of each scheme.
+
+    Scheme s occurs in the experiments `members[starts[s]:starts[s + 1]]`.
+    """
+
+    schemes: Integers
+    experiments: Integers
+    starts: Integers
+    members: Integers
+
+
+class Objective(NamedTuple):
+    """What makes a mapping fitter.
+
+    Attributes:
+        measured: Cycles of each experiment.
+        loss: Loss of an error.
+        largest: Limit of the loss of one experiment.
+        unit: What one unit of an error counts in the mean.
+        error_slope: Weight of the mean error.
+        volume_slope: Weight of each port of a µop.
+        keeps_last: Whether the last µop of a scheme stays.
+        most_uops: Largest number of µops of a scheme.
+    """
+
+    measured: Floats
+    loss: Loss
+    largest: Number
+    unit: Number
+    error_slope: Number
+    volume_slope: Number
+    keeps_last: bool
+    most_uops: Number
+
+
+class ClimbScratch(NamedTuple):
+    """`masks`: int64, as long as the longest row. The others have an entry per experiment: float64, int64,
+    and the errors of the mapping, int64.
+    """
+
+    masks: Integers
+    cycles: Floats
+    trial: Integers
+    errors: Integers
+
+
 @compiled_in_place
 def climb(
     arrays: EvaluationArrays,
     rows: Rows,
     mixes: Mixes,
-    schemes: Integers,
-    all_experiments: Integers,
-    starts: Integers,
-    members: Integers,
-    measured: Floats,
-    loss: Loss,
-    largest: Number,
-    unit: Number,
-    error_slope: Number,
-    volume_slope: Number,
-    keep_last: Number,
-    most_uops: Number,
-    masks: Integers,
-    cycles: Floats,
-    trial: Integers,
-    errors: Integers,
+    table: ClimbTable,
+    objective: Objective,
+    scratch: ClimbScratch,
 ) -> Number:
     """Climb from the mapping in `rows`, in place; its rows are sorted by mask without repeats.
 
@@ -43,31 +79,28 @@ def climb(
         arrays: Scratch of the evaluation, see `layout.EvaluationArrays`.
         rows: Of one mapping, changed in place.
         mixes: Experiments.
-        schemes: Numbers of all schemes, int32.
-        all_experiments: Numbers of all experiments, int64.
-        starts: Scheme s occurs in the experiments `members[starts[s]:starts[s + 1]]`.
-        members: See `starts`.
-        measured: Cycles of each experiment.
-        loss: Loss of an error.
-        largest: Limit of the loss of one experiment.
-        unit: What one unit of an error counts in the mean.
-        error_slope: Weight of the mean error.
-        volume_slope: Weight of each port of a µop.
-        keep_last: Whether the last µop of a scheme stays, 0 or 1.
-        most_uops: Largest number of µops of a scheme.
-        masks: Scratch, as long as the longest row.
-        cycles: Scratch, float64 per experiment.
-        trial: Scratch, int64 per experiment.
-        errors: Scratch, int64 per experiment; the errors of the final mapping at the end.
+        table: All schemes and experiments.
+        objective: The measurements and weights.
+        scratch: Has the errors of the final mapping at the end.
 
     Returns:
         The sum of errors of the final mapping.
     """
-    prepare(arrays, rows, np.int64(0), schemes)
-    n = len(all_experiments)
-    total = refresh(arrays, rows, mixes, all_experiments, measured, loss, largest, cycles, errors)
-    for s in range(len(schemes)):
-        experiments = members[starts[s] : starts[s + 1]]
+    prepare(arrays, rows, np.int64(0), table.schemes)
+    masks, errors = scratch.masks, scratch.errors
+    total = refresh(
+        arrays,
+        rows,
+        mixes,
+        table.experiments,
+        objective.measured,
+        objective.loss,
+        objective.largest,
+        scratch.cycles,
+        errors,
+    )
+    for s in range(len(table.schemes)):
+        experiments = table.members[table.starts[s] : table.starts[s + 1]]
         n_kinds = rows.ends[s] - rows.starts[s]
         for k in range(n_kinds):
             masks[k] = rows.masks[rows.starts[s] + k]
@@ -75,27 +108,16 @@ def climb(
             change, moved = np.int64(-1), False
             while True:
                 at = _place_of(rows, s, masks[k])
-                if at >= 0 and _allowed(arrays, rows, s, at, change, keep_last, most_uops):
+                if at >= 0 and _allowed(arrays, rows, s, at, change, objective):
                     _change(rows, s, at, change)
-                    after = total + _try(
-                        arrays,
-                        rows,
-                        mixes,
-                        np.int64(s),
-                        experiments,
-                        measured,
-                        loss,
-                        largest,
-                        cycles,
-                        trial,
-                        errors,
+                    after = total + _try(arrays, rows, mixes, np.int64(s), experiments, objective, scratch)
+                    worse = _slope(
+                        objective, total, after, len(table.experiments), change * size_of(masks[k])
                     )
-                    worse = error_slope * (after * unit / n - total * unit / n)
-                    worse += volume_slope * (change * size_of(masks[k]))
                     if worse < 0 or (worse == 0 and change < 0):
                         total, moved = after, True
                         for j in range(len(experiments)):
-                            errors[experiments[j]] = trial[j]
+                            errors[experiments[j]] = scratch.trial[j]
                         continue
                     _undo(rows, s, at, masks[k], change)
                     prepare_place(arrays, rows, np.int64(0), np.int64(s))
@@ -106,25 +128,39 @@ def climb(
 
 
 @compiled_in_place
+def _slope(objective: Objective, before: Number, after: Number, n: Number, ports: Number) -> Number:
+    """The change of the weighted sum of the mean error and the number of ports."""
+    worse = objective.error_slope * (after * objective.unit / n - before * objective.unit / n)
+    worse += objective.volume_slope * ports
+    return worse
+
+
+@compiled_in_place
 def _try(
     arrays: EvaluationArrays,
     rows: Rows,
     mixes: Mixes,
     scheme: Number,
     experiments: Integers,
-    measured: Floats,
-    loss: Loss,
-    largest: Number,
-    cycles: Floats,
-    trial: Integers,
-    errors: Integers,
+    objective: Objective,
+    scratch: ClimbScratch,
 ) -> Number:
     """Write the errors of a changed scheme's experiments into `trial`; returns the change of their sum."""
     prepare_place(arrays, rows, np.int64(0), scheme)
-    more = refresh(arrays, rows, mixes, experiments, measured, loss, largest, cycles, trial)
+    change = refresh(
+        arrays,
+        rows,
+        mixes,
+        experiments,
+        objective.measured,
+        objective.loss,
+        objective.largest,
+        scratch.cycles,
+        scratch.trial,
+    )
     for j in range(len(experiments)):
-        more -= errors[experiments[j]]
-    return more
+        change -= scratch.errors[experiments[j]]
+    return change
 
 
 @compiled_in_place
@@ -142,13 +178,12 @@ def _allowed(
     scheme: Number,
     at: Number,
     change: Number,
-    keep_last: Number,
-    most_uops: Number,
+    objective: Objective,
 ) -> bool:
     if change > 0:
-        return bool(arrays.mass[scheme] < most_uops)
+        return bool(arrays.mass[scheme] < objective.most_uops)
     last = rows.ends[scheme] - rows.starts[scheme] == 1 and rows.counts[at] == 1
-    return not (bool(last) and bool(keep_last))
+    return not (bool(last) and bool(objective.keeps_last))
 
 
 @compiled_in_place

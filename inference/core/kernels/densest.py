@@ -85,19 +85,19 @@ def cycles_of_many(
 ) -> Number:
     """Cycles of three or more schemes: those at `places[at:]`, `repeats[first:]` times each."""
     kinds = mass = heaviest = np.int64(0)
-    most, filled = np.int64(1), True
+    highest, filled = np.int64(1), True
     for t in range(n_terms):
         place, times = np.uint64(places[at + t]), np.int64(repeats[first + t])
         kinds += arrays.n_kinds[place]
         mass += arrays.mass[place] * times
         heaviest = max(heaviest, arrays.mass[place])
-        most = max(most, times)
+        highest = max(highest, times)
         filled &= arrays.filled[place] != 0
     if heaviest <= MAX_IN_ROW and _tables_pay(arrays, n_terms, kinds, mass):
         if not filled:
             for t in range(n_terms):
                 ensure_table(arrays, rows, base, np.int64(places[at + t]))
-        if most == 1 and mass <= MAX_IN_ROW:
+        if highest == 1 and mass <= MAX_IN_ROW:
             return added_tables(arrays, places, at, n_terms)
         return repeated_tables(arrays, places, at, repeats, first, n_terms)
     n = np.int64(0)
@@ -201,18 +201,18 @@ def densest_union(
         n_live, end = 0, count
         for i in range(count):
             union, mass = live[np.uint64(i)], live_mass[np.uint64(i)]
-            grown, more = union | kind, mass + amount
+            grown, extra = union | kind, mass + amount
             size = size_of(grown)
-            if more * width > best * size:
-                best, width = more, size
+            if extra * width > best * size:
+                best, width = extra, size
             if grown == union:
-                live[np.uint64(n_live)], live_mass[np.uint64(n_live)] = union, more
+                live[np.uint64(n_live)], live_mass[np.uint64(n_live)] = union, extra
                 n_live += 1
                 continue
-            if (more + remaining) * width > best * size:
+            if (extra + remaining) * width > best * size:
                 if end == MAX_LIVE:
                     return densest_by_flow(kinds, amounts, n, best, width, placed, ports)
-                live[np.uint64(end)], live_mass[np.uint64(end)] = grown, more
+                live[np.uint64(end)], live_mass[np.uint64(end)] = grown, extra
                 end += 1
             if (mass + remaining) * width > best * size_of(union):
                 live[np.uint64(n_live)], live_mass[np.uint64(n_live)] = union, mass
@@ -306,13 +306,13 @@ def _pack(
     load[:] = 0
     overfull = np.uint64(0)
     for kind in range(n):
-        left = amounts[kind] * size
-        while left:
+        remaining = amounts[kind] * size
+        while remaining:
             end, reached = _path_to_room(kinds, n, kind, capacity, placed, load, through, source, queue)
             if end < 0:
                 overfull |= reached
                 break
-            moved = min(left, capacity - load[end])
+            moved = min(remaining, capacity - load[end])
             port = end
             while source[port] >= 0:
                 moved = min(moved, placed[through[port], source[port]])
@@ -324,7 +324,7 @@ def _pack(
                 if source[port] >= 0:
                     placed[through[port], source[port]] -= moved
                 port = source[port]
-            left -= moved
+            remaining -= moved
     return overfull
 
 

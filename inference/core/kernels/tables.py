@@ -290,5 +290,5 @@ def _fill_table(
 def _add_where_inside(total: Integers, columns: Integers, needed: Number, count: Number) -> None:
     integer = total.dtype.type
     for j in range(len(total)):
-        more = count if integer(columns[j] & needed) == needed else integer(0)
-        total[j] = integer(total[j] + more)
+        extra = count if integer(columns[j] & needed) == needed else integer(0)
+        total[j] = integer(total[j] + extra)

@@ -40,7 +40,7 @@ def number_variants(
         n_variants: Result, int64[n_schemes]: the number of distinct rows, 0 where there are more than `most`.
     """
     last_slot = np.uint64(len(slots) - 1)
-    most = first_row.shape[1]
+    max_variants = first_row.shape[1]
     for s in range(n_schemes):
         slots[:] = -1
         count = 0
@@ -50,7 +50,7 @@ def number_variants(
             while slots[slot] >= 0 and not _equal(rows, first_row[s, slots[slot]], row):
                 slot = (slot + np.uint64(1)) & last_slot
             if slots[slot] < 0:
-                if count == most:
+                if count == max_variants:
                     count = 0
                     break
                 slots[slot] = count
@@ -99,8 +99,8 @@ def add_shared_errors(
     table: Integers,
     combination_of: Integers,
     fresh: Integers,
-    most: Number,
-    left: Integers,
+    max_combinations: Number,
+    skipped: Integers,
     errors: Integers,
 ) -> None:
     """Add the errors of groups of experiments to those of the mappings, each combination of rows once.
@@ -120,8 +120,8 @@ def add_shared_errors(
         table: Scratch, int64, for as many combinations as any group has.
         combination_of: Scratch, int32[mappings].
         fresh: Scratch, int32[mappings]: the combinations that occur.
-        most: Groups with more combinations are skipped.
-        left: Result, bool[all groups]: whether a group was skipped.
+        max_combinations: Groups with more combinations are skipped.
+        skipped: Result, bool[all groups]: whether a group was skipped.
         errors: Result, int64[mappings], to which the errors are added.
     """
     for g in groups:
@@ -133,8 +133,8 @@ def add_shared_errors(
                 table[np.uint64(combination_of[m])] = 0
                 fresh[n_fresh] = combination_of[m]
                 n_fresh += 1
-        if n_fresh > most:
-            left[g] = True
+        if n_fresh > max_combinations:
+            skipped[g] = True
             continue
         for k in range(starts[g], starts[g + 1]):
             e = members[k]
@@ -158,9 +158,9 @@ def _find_combinations(
         s = mixes.scheme[t]
         width = integer(begin[s + 1] - begin[s])
         combinations *= begin[s + 1] - begin[s]
-        own = variant[s]
+        variants = variant[s]
         for m in range(len(combination_of)):
-            combination_of[m] = integer(integer(combination_of[m] * width) + own[m])
+            combination_of[m] = integer(integer(combination_of[m] * width) + variants[m])
     table[:combinations] = -1
 
 

@@ -39,8 +39,9 @@ class ChainMeasurer(Protocol):
 class LatencyProblem:
     """What is measured: `pairs` of operands by `connectors`, `idioms`, and latencies of `memory`.
 
-    `additions`: ordinary instructions without dependencies, with which idioms are compared. `mixer`: makes
-    the chains that show bypasses, None for none.
+    Attributes:
+        additions: Ordinary instructions without dependencies, with which idioms are compared.
+        mixer: Makes the chains that show bypasses, None for none.
     """
 
     pairs: Sequence[PairChains]

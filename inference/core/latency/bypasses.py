@@ -42,9 +42,11 @@ _READING_ERROR = 0.1
 class Bypasses:
     """The bypasses of a core.
 
-    `kinds`: {link: number of its kind}. `excess`: of two kinds in turn, in cycles, symmetric. `alone`: the
-    latency of links among instructions without dependencies, where it is less. `readings`: of
-    representatives.
+    Attributes:
+        kinds: {link: number of its kind}.
+        excess: Of two kinds in turn, in cycles, symmetric.
+        alone: The latency of links among instructions without dependencies, where it is less.
+        readings: Of representatives.
     """
 
     kinds: Mapping[ChainLink, int]
@@ -72,8 +74,11 @@ Signature = tuple[tuple[str, float], ...]
 class BypassChains:
     """The chains that show bypasses.
 
-    `signatures` of all links that have one. `mixed`: {numbers of two classes: their chain}; `spaced`: {number
-    of a class: its chains}.
+    `signatures` of all links that have one.
+
+    Attributes:
+        mixed: {numbers of two classes: their chain}.
+        spaced: {number of a class: its chains}.
     """
 
     signatures: Mapping[ChainLink, Signature]
@@ -152,10 +157,10 @@ def _signature(pair: PairLatency, connectors: Mapping[ChainLink, float]) -> Sign
     for reading in sorted(pair.readings, key=lambda reading: len(reading.chain.links)):
         if (value := link_value(reading, connectors)) is not None:
             values[", ".join(sorted(map(str, set(own_connectors(reading.chain)))))] = value
-    own = values.pop("", None)
-    if own is None:
+    own_cycles = values.pop("", None)
+    if own_cycles is None:
         return None
-    return tuple((way, round(2 * (value - own)) / 2) for way, value in sorted(values.items()))
+    return tuple((way, round(2 * (value - own_cycles)) / 2) for way, value in sorted(values.items()))
 
 
 def read_bypasses(plan: BypassChains, readings: Mapping[DependencyChain, ChainReading]) -> Bypasses:

@@ -71,7 +71,9 @@ class Idiom:
 class IdiomReader:
     """Derives idioms from `readings` of chains.
 
-    `connectors`: their latencies. `additions`: the chain of ordinary instructions without dependencies.
+    Args:
+        connectors: Their latencies.
+        additions: The chain of ordinary instructions without dependencies.
     """
 
     def __init__(

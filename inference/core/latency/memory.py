@@ -88,9 +88,11 @@ def _cycles(probe: MemoryChain, reading: ChainReading, connectors: Mapping[Chain
         return None
     if not probe.chain.links:
         return reading.cycles / probe.chain.instances
-    first, *further = probe.chain.links
-    times = 1 + further.count(first)
-    remaining = reading.cycles - sum(connectors.get(link, MIN_CONNECTOR) for link in further if link != first)
+    first, *other_links = probe.chain.links
+    times = 1 + other_links.count(first)
+    remaining = reading.cycles - sum(
+        connectors.get(link, MIN_CONNECTOR) for link in other_links if link != first
+    )
     return max(remaining / times, 0.0)  # what is renamed takes none, and connectors have their own errors
 
 

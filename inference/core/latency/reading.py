@@ -68,9 +68,11 @@ class LatencyOfValues:
 class PairLatency:
     """The latency of a pair in cycles: `least` and `most` over connectors, None where it is not isolated.
 
-    `at_most`: a bound where only sums are known: the shortest chain, less the least latency of its
-    connectors. `throughput_limited`: chains that throughput limits were skipped, or are the only ones. `why`:
-    what prevents an isolated value or a measurement.
+    Attributes:
+        at_most: A bound where only sums are known: the shortest chain, less the least latency of its
+            connectors.
+        throughput_limited: Chains that throughput limits were skipped, or are the only ones.
+        why: What prevents an isolated value or a measurement.
     """
 
     link: ChainLink
@@ -286,20 +288,22 @@ def _consistent_latencies(candidates: Sequence[_Candidate]) -> tuple[list[float]
     for candidate in sorted(candidates, key=lambda candidate: len(candidate.chain.links)):
         ways[frozenset(own_connectors(candidate.chain))].append(candidate)
     direct = ways.pop(frozenset(), [])  # chains of the link with itself alone
-    chosen, limited = [], False
+    readings, limited = [], False
     for members in ways.values():
         pairs = [*itertools.pairwise(members), *((a, b) for a in members for b in direct)]
         confirmed = next((a for a, b in pairs if a.agrees(b)), None)
         limited |= confirmed is None and len(members) > 1 and members[-1].value < members[0].value
         confirming = members[-1:] if confirmed is None else members[members.index(confirmed) :]
-        chosen.append(_mean([candidate for candidate in confirming if candidate.agrees(confirming[0])]))
+        readings.append(_mean([candidate for candidate in confirming if candidate.agrees(confirming[0])]))
     for candidate in direct:
-        if chosen and all(candidate.value > value.value and not candidate.agrees(value) for value in chosen):
+        if readings and all(
+            candidate.value > value.value and not candidate.agrees(value) for value in readings
+        ):
             limited = True
         else:
-            chosen.append(candidate)
+            readings.append(candidate)
     groups: list[list[_Candidate]] = []
-    for candidate in sorted(chosen, key=lambda candidate: candidate.error):
+    for candidate in sorted(readings, key=lambda candidate: candidate.error):
         for group in groups:
             if candidate.is_same_as(group[0]):
                 group.append(candidate)

@@ -111,11 +111,11 @@ def range_of(modelled: ModelledBlock, bounds: Sequence[LoopBound]) -> CycleRange
     A simulation says what a core usually needs, not at least: of an open range it is no end.
     """
     highest = [bound.cycles.high for bound in bounds]
-    known = [high for high in highest if high is not None]
-    is_open = _lacks_part(modelled) or len(known) < len(highest)
-    least = [bound.cycles.low for bound in bounds if not (is_open and bound.kind in _SIMULATED)]
-    low = max(least, default=0.0)
-    return CycleRange(low, None if is_open else max(known, default=low))
+    upper_ends = [high for high in highest if high is not None]
+    is_open = _lacks_part(modelled) or len(upper_ends) < len(highest)
+    lower_ends = [bound.cycles.low for bound in bounds if not (is_open and bound.kind in _SIMULATED)]
+    low = max(lower_ends, default=0.0)
+    return CycleRange(low, None if is_open else max(upper_ends, default=low))
 
 
 def _lacks_part(modelled: ModelledBlock) -> bool:
@@ -199,8 +199,8 @@ def _chain_range(modelled: ModelledBlock, bound: CoreBound) -> tuple[float, bool
     inexact = _inexact_in_cycles(graph, edges)
     if not inexact:
         return bound.cycles, False
-    least = _least_of(modelled)
-    cycles = graph.bound([least(edge) if id(edge) in inexact else edge for edge in edges]).cycles
+    lower_end = _least_of(modelled)
+    cycles = graph.bound([lower_end(edge) if id(edge) in inexact else edge for edge in edges]).cycles
     return cycles, any(inexact.values())
 
 

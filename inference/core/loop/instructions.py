@@ -112,8 +112,8 @@ def _latency(accesses: InstructionAccesses, model: CoreModel) -> float | None:
         return accesses.latency
     if accesses.scheme in model.moves:
         return 0.0
-    known = [cycles for cycles in model.latencies_of(accesses).values() if cycles is not None]
-    return max(0.0, *known) if known else None
+    latencies = [cycles for cycles in model.latencies_of(accesses).values() if cycles is not None]
+    return max(0.0, *latencies) if latencies else None
 
 
 def _note(accesses: InstructionAccesses, model: CoreModel) -> str:

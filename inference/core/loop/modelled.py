@@ -108,9 +108,9 @@ class ModelledBlock:
     @property
     def busiest_ports(self) -> tuple[str, ...]:
         """The names of the ports with the largest load; () where no port has any."""
-        most = max(self.port_loads, default=0.0)
+        highest_load = max(self.port_loads, default=0.0)
         loads = zip(self.ports, self.port_loads, strict=True)
-        return tuple(port for port, load in loads if most and load >= _FULL * most)
+        return tuple(port for port, load in loads if highest_load and load >= _FULL * highest_load)
 
     @cached_property
     def _distributed(self) -> tuple[list[tuple[float, ...] | None], tuple[float, ...]]:
@@ -142,8 +142,8 @@ def modelled(
     if nearest is not None:
         texts = [instruction.scheme for instruction in accesses if instruction.scheme is not None]
         for substitution in nearest.substitutions([*texts, *jump_schemes(block)]):
-            known = substitutions.get(substitution.scheme, ())
-            substitutions[substitution.scheme] = (*known, substitution)
+            uops = substitutions.get(substitution.scheme, ())
+            substitutions[substitution.scheme] = (*uops, substitution)
         model = nearest.model
     shape = shape_of(block, in_loop=assumed.in_loop)
     changed = _with_changes(accesses, changes, block.isa)

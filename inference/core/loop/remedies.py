@@ -88,9 +88,9 @@ class _Remaining:
 
     @property
     def _edges(self) -> list[Edge]:
-        graph, left_out = self._modelled.graph, self._modelled.without
+        graph, excluded = self._modelled.graph, self._modelled.without
         kinds = {True: BoundKind.MEMORY, False: BoundKind.DEPENDENCES}
-        return [edge for edge in graph.edges if kinds[graph.is_through_memory(edge)] not in left_out]
+        return [edge for edge in graph.edges if kinds[graph.is_through_memory(edge)] not in excluded]
 
     @property
     def _beside_chains(self) -> float:
@@ -103,8 +103,8 @@ def _of_chain(modelled: ModelledBlock, bound: LoopBound, remaining: _Remaining) 
     if not bound.chain or not chain:
         return
     steps = critical_keys(chain, modelled.block.isa)
-    (first, *more) = steps
-    if not more and (rounding := _accumulates(modelled, steps[first])) is not None:
+    (first, *other_steps) = steps
+    if not other_steps and (rounding := _accumulates(modelled, steps[first])) is not None:
         yield from _accumulators(bound.usual, remaining.without_dependence(first), rounding)
         return
     by_effect: dict[float, list[str]] = {}
@@ -112,7 +112,7 @@ def _of_chain(modelled: ModelledBlock, bound: LoopBound, remaining: _Remaining) 
         by_effect.setdefault(round(remaining.without_dependence(key), 2), []).append(key)
     for cycles, keys in by_effect.items():
         names = _names(modelled, [*steps.values()])
-        text = f"Without this chain ({names})" if more and len(keys) > 1 else ""
+        text = f"Without this chain ({names})" if other_steps and len(keys) > 1 else ""
         yield Remedy(
             RemedyKind.DEPENDENCE,
             text or _without_text(modelled, keys[0], steps[keys[0]]),
@@ -142,12 +142,12 @@ def _without_text(modelled: ModelledBlock, key: str, step: ChainStep) -> str:
     return f"Without `{names[1]}` waiting for {through} of `{names[0]}`"
 
 
-def _accumulators(usual: float, least: float, note: str) -> Iterator[Remedy]:
+def _accumulators(usual: float, remainder: float, note: str) -> Iterator[Remedy]:
     """Two accumulators, and as many as the chain needs in order not to limit the block."""
-    needed = next((n for n in range(2, _MAX_ACCUMULATORS + 1) if usual / n <= least), _MAX_ACCUMULATORS)
+    needed = next((n for n in range(2, _MAX_ACCUMULATORS + 1) if usual / n <= remainder), _MAX_ACCUMULATORS)
     for number in sorted({2, needed}):
         text = f"{number} accumulators{note}"
-        yield Remedy(RemedyKind.DEPENDENCE, text, max(usual / number, least))
+        yield Remedy(RemedyKind.DEPENDENCE, text, max(usual / number, remainder))
 
 
 def _accumulates(modelled: ModelledBlock, step: ChainStep) -> str | None:
@@ -202,8 +202,8 @@ def _of_ports(modelled: ModelledBlock, bound: LoopBound, remaining: _Remaining) 
         place = next(place for place in on_busiest if modelled.mnemonic(place) == name)
         less = [work for index, work in enumerate(works) if index != place]
         cycles = max(beside, busiest_ports(total_work(less)))
-        fewer = f"one `{name}` less" if count > 1 else f"no `{name}`"
-        yield Remedy(RemedyKind.PORTS, f"With {fewer} {on_ports}", cycles)
+        change = f"one `{name}` less" if count > 1 else f"no `{name}`"
+        yield Remedy(RemedyKind.PORTS, f"With {change} {on_ports}", cycles)
 
 
 def _of_front_end(modelled: ModelledBlock, bound: LoopBound, remaining: _Remaining) -> Iterator[Remedy]:

@@ -68,8 +68,8 @@ def simulated_block(modelled: ModelledBlock) -> SimulatedBlock:
     scheduler = None if model.issues_in_order else model.scheduler
     if not modelled.may_compile and not is_compiled():  # then that of the scheduler is left out, too
         raise CannotSimulateError("the simulation is still being compiled: try again in a minute")
-    if left_out := _NOT_SIMULATED & {*modelled.without}:
-        raise CannotSimulateError(f"the bounds of {', '.join(sorted(left_out))} are left out")
+    if excluded := _NOT_SIMULATED & {*modelled.without}:
+        raise CannotSimulateError(f"the bounds of {', '.join(sorted(excluded))} are left out")
     if model.mapping is None:
         raise CannotSimulateError("the core model has no ports")
     width = dispatch_width(model) if scheduler is None else scheduler.width
@@ -141,13 +141,13 @@ def _simulated_works(modelled: ModelledBlock, mapping: PortMapping) -> Sequence[
     loading = ports_of_loads(mapping) or 0
     works: list[Work | None] = []
     alone = port_work(modelled.accesses, modelled.shape, model, mapping)
-    for place, (shared, own) in enumerate(zip_longest(modelled.works, alone)):
-        if own is None:
+    for place, (shared, alone_work) in enumerate(zip_longest(modelled.works, alone)):
+        if alone_work is None:
             scheme = modelled.accesses[place].scheme if place < len(modelled.accesses) else ""
             works.append({} if place == len(modelled.accesses) or scheme in model.alone else None)
             continue
         work: dict[int, float] = {}
-        for mask, uops in own.items():
+        for mask, uops in alone_work.items():
             is_shared = shared is not None and shared.get(mask, 0.0) < uops
             ports = mask if not is_shared else loading if loading & mask else 0
             if ports:

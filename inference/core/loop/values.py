@@ -49,10 +49,12 @@ class UnknownPart(StrEnum):
 class LoopBound:
     """Cycles that a resource takes at least.
 
-    `chain`: for dependencies, the critical cycle. `usual`: the bound with the best guess for each unknown
-    property (nearest scheme, else 1 cycle); it lies in `cycles`. `by_values`: instructions that it rests on
-    and whose time depends on values. `is_unknown`: an unknown property may make it larger. In both cases
-    `cycles` has no upper end.
+    Attributes:
+        chain: For dependencies, the critical cycle.
+        usual: The bound with the best guess for each unknown property (nearest scheme, else 1 cycle); it
+            lies in `cycles`.
+        by_values: Instructions that it rests on and whose time depends on values.
+        is_unknown: An unknown property may make it larger. In both cases `cycles` has no upper end.
     """
 
     kind: BoundKind
@@ -101,8 +103,12 @@ class InstructionAnalysis:
 class Dependence:
     """A value that one instruction hands to another, as an edge of the dependency graph.
 
-    `key` names it in addresses ("2-0-rax": producer, consumer, location). `iterations`: 0 within an
-    iteration. `cycles`: None where the latency is unknown. `basis`: as in `ChainStep`.
+    `key` names it in addresses ("2-0-rax": producer, consumer, location).
+
+    Attributes:
+        iterations: 0 within an iteration.
+        cycles: None where the latency is unknown.
+        basis: As in `ChainStep`.
     """
 
     key: str

@@ -64,7 +64,7 @@ def adaptive(
     epsilon: float,
     evidence: float = 0.5,
     checks: int = CHECKS,
-    most: int | None = None,
+    max_questions: int | None = None,
     domains: Mapping[str, str] = MappingProxyType({}),
 ) -> Plan:
     """The plan for schemes with these times alone, in cycles; the same results make the same plan.
@@ -78,13 +78,13 @@ def adaptive(
         epsilon: Relative difference within which times count as equal.
         evidence: Share of a scheme's experiments that must be comparable.
         checks: Members of a class to measure with each later representative.
-        most: Experiments after which the plan ends; None for no limit. Pairs of representatives come first in
-            each round; schemes without a class then become classes of their own.
+        max_questions: Experiments after which the plan ends; None for no limit. Pairs of representatives
+            come first in each round; schemes without a class then become classes of their own.
         domains: {scheme: the part of the core that it is for}.
     """
     if not alone:
         return CongruenceClasses((), {}, 0)
-    return (yield from _Partition(Ledger(alone, epsilon), evidence, checks, most, domains).rounds())
+    return (yield from _Partition(Ledger(alone, epsilon), evidence, checks, max_questions, domains).rounds())
 
 
 @dataclass(frozen=True)
@@ -99,9 +99,14 @@ class _Partition:
     """The classes so far. A class is named by the slot of the ledger that its representative has."""
 
     def __init__(
-        self, ledger: Ledger, evidence: float, checks: int, most: int | None, domains: Mapping[str, str]
+        self,
+        ledger: Ledger,
+        evidence: float,
+        checks: int,
+        max_questions: int | None,
+        domains: Mapping[str, str],
     ) -> None:
-        self._left = most
+        self._left = max_questions
         self._domains = [domains.get(scheme) for scheme in ledger.schemes]
         self._ledger = ledger
         self._evidence = evidence
@@ -136,9 +141,9 @@ class _Partition:
         """As many of the questions as the limit on experiments still allows, the first ones."""
         if self._left is None:
             return questions
-        chosen = questions[: self._left]
-        self._left -= len(chosen)
-        return chosen
+        round_questions = questions[: self._left]
+        self._left -= len(round_questions)
+        return round_questions
 
     def _add_class(self, row: int) -> None:
         self._class[row] = self._ledger.n_slots
@@ -242,12 +247,12 @@ class _Partition:
         compared = np.count_nonzero(~np.isnan(differences), axis=1)
         differs = differences >= self._ledger.epsilon
         contradictions = np.count_nonzero(differs, axis=1)
-        known = compared >= max(MIN_COMPARISONS, self._evidence * self._ledger.count_requested(row))
-        agreeing = np.flatnonzero(known & (contradictions == 0))
+        is_known = compared >= max(MIN_COMPARISONS, self._evidence * self._ledger.count_requested(row))
+        agreeing = np.flatnonzero(is_known & (contradictions == 0))
         if len(agreeing):
             nearest = np.argmin(np.nanmean(differences[agreeing], axis=1))
             return _Verdict(slots[int(agreeing[nearest])], False)
-        few = known & (contradictions <= np.maximum(FEW, DOUBTED * compared))
+        few = is_known & (contradictions <= np.maximum(FEW, DOUBTED * compared))
         doubts = [
             self._doubt(row, int(representatives[k]), np.flatnonzero(differs[k]))
             for k in np.flatnonzero(few).tolist()
@@ -271,8 +276,8 @@ class _Partition:
             followers = members[members != representative]
             differences = self._ledger.differences(followers, np.full(len(followers), representative))
             for row, row_differences in zip(followers.tolist(), differences, strict=True):
-                known = row_differences[~np.isnan(row_differences)]
-                different = int(np.count_nonzero(known >= self._ledger.epsilon))
-                likeness[schemes[row]] = Likeness(len(known), different, float(known.max()))
+                measured = row_differences[~np.isnan(row_differences)]
+                different = int(np.count_nonzero(measured >= self._ledger.epsilon))
+                likeness[schemes[row]] = Likeness(len(measured), different, float(measured.max()))
             classes.append((schemes[representative], *sorted(schemes[row] for row in followers)))
         return CongruenceClasses(tuple(sorted(classes)), likeness, self._second_opinions)

@@ -310,8 +310,8 @@ class _Search:
             if self.pace.due("bounded") or search.ended:
                 done = search.state.done
                 rate = (done - already) / max(self.pace.clock() - began, 1e-9)
-                left = (search.most - done) / rate
-                self.pace.emit(Progress("bounded", done, search.most, rate, "searches", left))
+                seconds_left = (search.most - done) / rate
+                self.pace.emit(Progress("bounded", done, search.most, rate, "searches", seconds_left))
         return search.apply_preferences(self._forms(judge.table.schemes), domains)
 
     def _must_go_on(self) -> bool:

@@ -91,8 +91,9 @@ def _spread(values: Floats) -> float:
 class Breeder:
     """Breeds one population of `size` mappings.
 
-    `scheme_times`: cycles of each scheme alone, in the order of the judge's table. `stage`: key of the
-    population's random stream.
+    Args:
+        scheme_times: Cycles of each scheme alone, in the order of the judge's table.
+        stage: Key of the population's random stream.
     """
 
     def __init__(

@@ -80,7 +80,7 @@ def local_optima(
     Returns:
         The optima in the order of `picks`, and the mean loss of each, float64[picks].
     """
-    from inference.core.kernels.climbing import climb  # loads numba
+    from inference.core.kernels.climbing import ClimbScratch, ClimbTable, Objective, climb  # loads numba
     from inference.core.kernels.layout import EvaluationArrays, Rows  # loads numba
     from inference.core.populations import (  # loads numba
         mixes_of,
@@ -97,38 +97,31 @@ def local_optima(
     # Every climb changes counts and removes µops in its own part of these arrays.
     rows = Rows(rows.starts, rows.ends.copy(), rows.masks.copy(), rows.counts.copy())
     mixes = mixes_of(table, evaluator.floor)
-    starts, members = table.by_scheme
     n, n_schemes = len(table), table.n_schemes
-    schemes, all_experiments = np.arange(n_schemes, dtype=np.int32), np.arange(n, dtype=np.int64)
+    numbers = np.arange(n_schemes, dtype=np.int32), np.arange(n, dtype=np.int64)
+    climbed = ClimbTable(*numbers, *table.by_scheme)
+    objective = Objective(
+        judge.measured,
+        judge.loss,
+        evaluator.largest_error,
+        ERROR_UNIT,
+        float(slopes.error),  # an int would compile another variant
+        float(slopes.volume),
+        judge.settings.r_max is None,
+        min(MAX_COUNT, (EXACT_LIMIT - 1) // int(table.lengths.max(initial=1))),
+    )
     longest = int(np.diff(begun.offsets).max(initial=0))
-    most_uops = min(MAX_COUNT, (EXACT_LIMIT - 1) // int(table.lengths.max(initial=1)))
     totals = np.zeros(len(picks), dtype=np.int64)
 
     def piece(m: int) -> Callable[[EvaluationArrays], None]:
-        own = slice(m * n_schemes, (m + 1) * n_schemes)
+        own_rows = slice(m * n_schemes, (m + 1) * n_schemes)
 
         def work(arrays: EvaluationArrays) -> None:
-            totals[m] = climb(
-                arrays,
-                Rows(rows.starts[own], rows.ends[own], rows.masks, rows.counts),
-                mixes,
-                schemes,
-                all_experiments,
-                starts,
-                members,
-                judge.measured,
-                judge.loss,
-                evaluator.largest_error,
-                ERROR_UNIT,
-                float(slopes.error),  # an int would compile another variant
-                float(slopes.volume),
-                judge.settings.r_max is None,
-                most_uops,
-                np.empty(longest, dtype=np.int64),
-                np.empty(n),
-                np.empty(n, dtype=np.int64),
-                np.empty(n, dtype=np.int64),
+            scratch = ClimbScratch(
+                np.empty(longest, dtype=np.int64), np.empty(n), *np.empty((2, n), dtype=np.int64)
             )
+            climbed_rows = Rows(rows.starts[own_rows], rows.ends[own_rows], rows.masks, rows.counts)
+            totals[m] = climb(arrays, climbed_rows, mixes, climbed, objective, scratch)
 
         return work
 
@@ -153,10 +146,10 @@ def _population_like(model: Population, ends: Int64s, masks: Int64s, counts: Int
     )
 
 
-def distinct_mappings(evolved: Evolution, most: int) -> Evolution:
-    """The first mappings that differ from all before them, at most `most`; the input is fittest first."""
+def distinct_mappings(evolved: Evolution, limit: int) -> Evolution:
+    """The first mappings that differ from all before them, at most `limit`; the input is fittest first."""
     _, first = np.unique(fingerprints(evolved.population), return_index=True)
-    picks = np.sort(first)[:most]
+    picks = np.sort(first)[:limit]
     return replace(
         evolved,
         population=select(evolved.population, picks),

@@ -25,8 +25,10 @@ Classes = tuple[tuple[str, ...], ...]
 class Likeness:
     """Comparison of a scheme with the representative of its class.
 
-    `compared`: number of experiments compared, `different`: those that nevertheless differ by epsilon or
-    more; `largest`: the largest symmetric relative difference.
+    Attributes:
+        compared: Number of experiments compared.
+        different: Those that nevertheless differ by epsilon or more.
+        largest: The largest symmetric relative difference.
     """
 
     compared: int

@@ -57,8 +57,8 @@ def fill_sums(starts: Array, terms: Array, n_schemes: Any, sums: Array, contexts
             total += term_value(terms[k, 0], terms[k, 1])
         sums[e] = total
         for k in range(starts[e], starts[e + 1]):
-            own = term_value(terms[k, 0], terms[k, 1])
-            contexts[k] = total - own + term_value(n_schemes, terms[k, 1])
+            term = term_value(terms[k, 0], terms[k, 1])
+            contexts[k] = total - term + term_value(n_schemes, terms[k, 1])
 
 
 @compiled
@@ -70,10 +70,10 @@ def _multiplicity(scheme: Any, experiment: Any, starts: Array, terms: Array) -> 
 
 
 @compiled
-def compare_exchange(a: Any, b: Any, epsilon: Any, most: Any, of: Arrays) -> tuple[Any, Any, Any]:
+def compare_exchange(a: Any, b: Any, epsilon: Any, limit: Any, of: Arrays) -> tuple[Any, Any, Any]:
     """(experiments of a compared, those that differ by epsilon or more, largest difference).
 
-    The exchange pairs experiments of a with experiments of b, one to one. Gives up when more than `most`
+    The exchange pairs experiments of a with experiments of b, one to one. Gives up when more than `limit`
     differ.
     """
     compared, different, largest = 0, 0, 0.0
@@ -82,9 +82,9 @@ def compare_exchange(a: Any, b: Any, epsilon: Any, most: Any, of: Arrays) -> tup
         experiment = of.owners[k]
         beside = _multiplicity(b, experiment, of.starts, of.terms)
         if beside:
-            own = of.counts[k]
-            target_sum = of.sums[experiment] - term_value(a, own) - term_value(b, beside)
-            target_sum += term_value(a, beside) + term_value(b, own)
+            count = of.counts[k]
+            target_sum = of.sums[experiment] - term_value(a, count) - term_value(b, beside)
+            target_sum += term_value(a, beside) + term_value(b, count)
             place = np.searchsorted(of.sorted_sums, target_sum)
             if place == len(of.sorted_sums) or of.sorted_sums[place] != target_sum:
                 continue
@@ -103,7 +103,7 @@ def compare_exchange(a: Any, b: Any, epsilon: Any, most: Any, of: Arrays) -> tup
         largest = max(largest, difference)
         if difference >= epsilon:
             different += 1
-            if different > most:
+            if different > limit:
                 break
     return compared, different, largest
 
@@ -123,16 +123,16 @@ def home(
 
     `first[class]` is its representative, `following[scheme]` the next member, -1 after the last.
     """
-    own = of.offsets[scheme + 1] - of.offsets[scheme]
+    n_terms = of.offsets[scheme + 1] - of.offsets[scheme]
     for k in range(n_classes):
         member = first[k]
         while member >= 0:
             theirs = of.offsets[member + 1] - of.offsets[member]
-            least_compared = evidence * (own + theirs) / 2
-            if min(own, theirs) < least_compared:
+            least_compared = evidence * (n_terms + theirs) / 2
+            if min(n_terms, theirs) < least_compared:
                 break
             compared, different, _ = compare_exchange(
-                scheme, member, epsilon, outliers * min(own, theirs), of
+                scheme, member, epsilon, outliers * min(n_terms, theirs), of
             )
             if compared == 0 or compared < least_compared or different > outliers * compared:
                 break

@@ -303,13 +303,13 @@ class FinalStages:
             return point, n_ports
         # Each scheme of a separated part may raise the objective by as much as a preference may.
         alone = self._preference
-        most = alone * len(self._data.domains) ** 0.5
+        max_price = alone * len(self._data.domains) ** 0.5
         usage, number = separate_ports.prefer_apart(
             point.usage,
             n_ports,
             self._data.domains,
             lambda usage, ports: self._value(point, ports, times)(usage),
-            most,
+            max_price,
             alone,
             MAX_PORTS,
         )

@@ -69,10 +69,10 @@ class FitnessGate:
         schemes: Sequence[str],
         settings: PMEvoSettings,
         pace: PacedReporter,
-        least: Floats | None = None,
+        lower_bounds: Floats | None = None,
     ) -> None:
         table = ExperimentTable.from_experiments(experiments, schemes)
-        self._set_up(table, np.array(measured, dtype=np.float64), settings, pace, least)
+        self._set_up(table, np.array(measured, dtype=np.float64), settings, pace, lower_bounds)
 
     @classmethod
     def over(
@@ -89,14 +89,14 @@ class FitnessGate:
         measured: Floats,
         settings: PMEvoSettings,
         pace: PacedReporter,
-        least: Floats | None = None,
+        lower_bounds: Floats | None = None,
     ) -> None:
         self.table = table
         self.measured = measured
         self.settings = settings
         self.evaluations = 0
         self.pace = pace
-        self.evaluator = Evaluator(table, settings.n_ports, r_max=settings.r_max, least=least)
+        self.evaluator = Evaluator(table, settings.n_ports, r_max=settings.r_max, lower_bounds=lower_bounds)
         self.loss = bounded_loss(settings.spread) if settings.objective == "bounded" else RELATIVE_LOSS
         self.threads = settings.threads or len(os.sched_getaffinity(0))
         self._chunk = 2

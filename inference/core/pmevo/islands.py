@@ -71,8 +71,8 @@ class _Archipelago:
         self._executor = executor
         self._common = _Common(judge.table, judge.measured, judge.settings, scheme_times, seed)
         self._bytes = self._common.as_bytes()
-        share, more = divmod(self._settings.population, self._settings.islands)
-        self._sizes: Int64s = np.array([share + (k < more) for k in range(self._settings.islands)])
+        share, remainder = divmod(self._settings.population, self._settings.islands)
+        self._sizes: Int64s = np.array([share + (k < remainder) for k in range(self._settings.islands)])
 
     def settle(self, reporter: GenerationReporter) -> Evolution:
         """Start with random mappings on all islands."""
@@ -139,11 +139,11 @@ def epoch(common: bytes, piece: bytes, context: TaskContext) -> bytes:
         The island's new state, the statistics of each generation, and the number of evaluations.
     """
     facts = decode(piece)
-    known = _Common.from_bytes(common)
-    settings = replace(known.settings, threads=context.threads)
+    common_arrays = _Common.from_bytes(common)
+    settings = replace(common_arrays.settings, threads=context.threads)
     pace = PacedReporter(SilentReporter(context.pulse))  # statistics go back with the answer
-    judge = FitnessGate.over(known.table, known.measured, settings, pace)
-    breeder = known.breeder(judge, facts.meta["island"], facts.meta["size"])
+    judge = FitnessGate.over(common_arrays.table, common_arrays.measured, settings, pace)
+    breeder = common_arrays.breeder(judge, facts.meta["island"], facts.meta["size"])
     statistics: list[list[float]] = []
     if facts.meta["evolved"] is None:
         state = breeder.first()

@@ -30,7 +30,7 @@ def sample(
     """
     n_schemes = limits.shape[0]
     full = (np.int64(1) << np.int64(n_ports)) - np.int64(1)
-    most = min(np.int64(n_ports), full)
+    max_kinds = min(np.int64(n_ports), full)
     state = np.zeros(1, dtype=np.uint64)
     at = 0
     offsets[0] = 0
@@ -38,7 +38,7 @@ def sample(
         state[0] = seeds[m]
         for s in range(n_schemes):
             first = at
-            n_kinds = 1 + below(state, most)
+            n_kinds = 1 + below(state, max_kinds)
             while at - first < n_kinds:
                 mask = np.int64(next_bits(state) & np.uint64(full))
                 fresh = mask != 0
@@ -221,12 +221,12 @@ def pack(values: Integers, bits: int, target: Integers) -> None:
     """Write numbers ≥ 0 of so many bits into bytes, one after another, low bits first."""
     buffer, width, at = np.uint64(0), 0, 0
     for k in range(len(values)):
-        value, left = np.uint64(values[k]), bits
-        while left > 0:
-            part = min(left, 32)  # with the buffer's up to 7 bits, no more than 64
+        value, remaining = np.uint64(values[k]), bits
+        while remaining > 0:
+            part = min(remaining, 32)  # with the buffer's up to 7 bits, no more than 64
             buffer |= (value & ((np.uint64(1) << np.uint64(part)) - np.uint64(1))) << np.uint64(width)
             value >>= np.uint64(part)
-            left -= part
+            remaining -= part
             width += part
             while width >= 8:
                 target[at] = np.uint8(buffer & np.uint64(255))

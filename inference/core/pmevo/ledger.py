@@ -33,7 +33,9 @@ class LedgerExperiment:
 class Ledger:
     """The table; rows are the schemes with a usable time alone, the quickest first.
 
-    `alone`: {scheme: cycles alone}; `epsilon`: relative difference within which times count as equal.
+    Args:
+        alone: {scheme: cycles alone}.
+        epsilon: Relative difference within which times count as equal.
     """
 
     def __init__(self, alone: Mapping[str, float], epsilon: float) -> None:
@@ -74,8 +76,10 @@ class Ledger:
             self._grow()
         self.representatives.append(row)
         self.slot_of[row] = slot
-        own = np.array([self._ratio(level, int(self._level[row])) for level in range(len(self._times))])
-        self._multiple[:, slot] = own[self._level]
+        own_ratios = np.array(
+            [self._ratio(level, int(self._level[row])) for level in range(len(self._times))]
+        )
+        self._multiple[:, slot] = own_ratios[self._level]
         self._requested[row, slot] = True
         self._cycles[row, 1 + 2 * slot] = 2 * self._cycles[row, 0]
         for other, theirs in self.slot_of.items():
@@ -174,5 +178,5 @@ class Ledger:
     def is_twice(self, row: int, column: int) -> bool:
         """Whether a second opinion on a cell was requested."""
         slot = (column - 1) // 2
-        own = column and self.representatives[slot] == row
-        return bool(self._twice[row, 0 if own else column])
+        is_own = column and self.representatives[slot] == row
+        return bool(self._twice[row, 0 if is_own else column])

@@ -77,11 +77,13 @@ UNUSABLE = tuple(state for state in MeasurementState if state is not Measurement
 class Observations:
     """The usable measurements, and a time for each scheme with any of them.
 
-    `scheme_times`: cycles of the singleton, or without one the tightest upper bound from experiments with the
-    scheme (an experiment never takes less time than a part of it). `exhaustive`: number of experiments of the
-    paper's plan for these schemes, None for recorded data. `classes` of congruent schemes, with the
-    `likeness` of their members, if the plan finds them; else None. `ceiling`: R_max in instructions per
-    cycle, None where the data show none.
+    `classes` of congruent schemes, with the `likeness` of their members, if the plan finds them; else None.
+
+    Attributes:
+        scheme_times: Cycles of the singleton, or without one the tightest upper bound from experiments with
+            the scheme (an experiment never takes less time than a part of it).
+        exhaustive: Number of experiments of the paper's plan for these schemes, None for recorded data.
+        ceiling: R_max in instructions per cycle, None where the data show none.
     """
 
     times: dict[Experiment, float]
@@ -95,9 +97,11 @@ class Observations:
 class Observer:
     """Measures the plan's experiments, and counts results.
 
-    `answered`: results of the plan's first experiments from a checkpoint, in cycles, NaN for unusable ones.
-    `unusable`: {state: number of these}; older checkpoints lack some. The plan depends on results so far, so
-    that a resumed one repeats its decisions with those in the checkpoint.
+    Args:
+        answered: Results of the plan's first experiments from a checkpoint, in cycles, NaN for unusable
+            ones.
+        unusable: {state: number of these}; older checkpoints lack some. The plan depends on results so far,
+            so that a resumed one repeats its decisions with those in the checkpoint.
     """
 
     def __init__(
@@ -188,8 +192,8 @@ class Observer:
 
     def measure(self, experiments: Iterable[Experiment]) -> list[Measured]:
         """Results of experiments, without measuring held-out ones; those fail."""
-        experiments, known = list(experiments), self._judging.union(self._experiments)
-        fresh = [e for e in experiments if e not in known]
+        experiments, observed = list(experiments), self._judging.union(self._experiments)
+        fresh = [e for e in experiments if e not in observed]
         self._ask(fresh, len(self._experiments) + len(fresh))
         times = self._usable()
         return [
@@ -204,7 +208,7 @@ class Observer:
             alone,
             settings.congruence_epsilon,
             settings.congruence_evidence,
-            most=settings.most_experiments,
+            max_questions=settings.most_experiments,
             domains=problem.apart,
         )
         answers: Sequence[float] = ()
@@ -232,9 +236,9 @@ class Observer:
                 sorted(alone), self._usable(), settings, self._pace.pulse, problem.apart
             )
         representatives = [members[0] for members in self._classes]
-        known = self._judging.union(self._experiments)
+        observed = self._judging.union(self._experiments)
         n_mixes = round(settings.learnt_mixes * len(representatives))
-        mixes = plan.mixes(representatives, n_mixes, self._seed, known)
+        mixes = plan.mixes(representatives, n_mixes, self._seed, observed)
         self._ask(mixes, len(self._experiments) + len(mixes))
 
     def _ask(self, experiments: Sequence[Experiment], total: int) -> list[float]:
@@ -243,9 +247,9 @@ class Observer:
         Those that the checkpoint has results of are not measured: the plan asks in the same order as before.
         """
         begin = len(self._experiments)
-        known = max(0, len(self._answers) - begin)
+        n_known = max(0, len(self._answers) - begin)
         self._experiments.extend(experiments)
-        for result in self._measurer.measure(experiments[known:]):
+        for result in self._measurer.measure(experiments[n_known:]):
             self._record(result)
             self._pace.pulse()
             if self._pace.due(PHASE):
@@ -315,5 +319,7 @@ class Observer:
         """The classes with a class of its own for each measured scheme without a time alone."""
         if self._classes is None:
             return None
-        known = {scheme for members in self._classes for scheme in members}
-        return tuple(sorted([*self._classes, *((s,) for s in schemes if s in measured and s not in known)]))
+        scheme_set = {scheme for members in self._classes for scheme in members}
+        return tuple(
+            sorted([*self._classes, *((s,) for s in schemes if s in measured and s not in scheme_set)])
+        )

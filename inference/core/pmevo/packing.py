@@ -53,9 +53,9 @@ def unpack_evolution(facts: Json, arrays: dict[str, npt.NDArray[Any]], n_ports: 
     merged = Evolution(facts["generation"], population, errors, volumes, slopes)
     islands = []
     first = 0
-    for size, *own in facts.get("islands", ()):
+    for size, *counts in facts.get("islands", ()):
         picks = np.arange(first, first + size)
-        island = replace(merged, population=select(population, picks), slopes=Slopes(*own))
+        island = replace(merged, population=select(population, picks), slopes=Slopes(*counts))
         islands.append(replace(island, errors=errors[picks], volumes=volumes[picks]))
         first += size
     return merge_islands(merged.generation, tuple(islands), slopes) if islands else merged

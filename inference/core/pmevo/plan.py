@@ -16,7 +16,7 @@ from inference.core.sampling import random_mixes
 from inference.core.throughput import natural_width
 
 
-def first_ports(alone: Mapping[str, float], domains: Mapping[str, str], most: int) -> int:
+def first_ports(alone: Mapping[str, float], domains: Mapping[str, str], max_ports: int) -> int:
     """Number of ports to begin with where it is not given.
 
     Each part of a core has as many as its quickest scheme shows; schemes for several parts add one, such as
@@ -25,10 +25,10 @@ def first_ports(alone: Mapping[str, float], domains: Mapping[str, str], most: in
     Args:
         alone: {scheme: cycles alone}.
         domains: {scheme: the part of the core that it is for}.
-        most: Largest number to return.
+        max_ports: Largest number to return.
 
     Example:
-        >>> first_ports({"add": 0.25, "load": 0.5}, {"add": "integer", "load": "memory"}, most=24)
+        >>> first_ports({"add": 0.25, "load": 0.5}, {"add": "integer", "load": "memory"}, max_ports=24)
         6
     """
     widest: dict[str | None, int] = {}
@@ -37,7 +37,7 @@ def first_ports(alone: Mapping[str, float], domains: Mapping[str, str], most: in
         widest[part] = max(widest.get(part, 1), natural_width(cycles))
     if len(widest) > 1 and None in widest:
         widest[None] = 1
-    return min(most, sum(widest.values()))
+    return min(max_ports, sum(widest.values()))
 
 
 MIX_LENGTHS = (3, 4, 5)

@@ -62,8 +62,8 @@ def children(
     n_schemes = population.n_schemes
     ends = population.offsets[::n_schemes]
     room = int((ends[parents + 1] - ends[parents]).sum())
-    most = int(population.counts.max(initial=0))
-    mask_type, count_type = row_types(population.n_ports, most if drop else 2 * most)
+    max_count = int(population.counts.max(initial=0))
+    mask_type, count_type = row_types(population.n_ports, max_count if drop else 2 * max_count)
     offsets = np.zeros(2 * len(parents) * n_schemes + 1, dtype=np.int64)
     masks = np.empty(room, dtype=mask_type)
     counts = np.empty(room, dtype=count_type)
@@ -117,9 +117,9 @@ def select_among(parts: Sequence[Population], picks: Int64s) -> Population:
     counts = np.empty(offsets[-1], dtype=np.result_type(*(part.counts for part in parts)))
     for part, begin, places in zip(parts, begins, where, strict=False):
         for target, source in ((masks, part.masks), (counts, part.counts)):
-            same = source.astype(target.dtype, copy=False)
+            converted = source.astype(target.dtype, copy=False)
             kernels.copy_entries(
-                part.offsets, same, n_schemes, picks[places] - begin, places, offsets, target
+                part.offsets, converted, n_schemes, picks[places] - begin, places, offsets, target
             )
     return Population(offsets, masks, counts, len(picks), n_schemes, parts[0].n_ports)
 

@@ -16,11 +16,13 @@ from inference.core.waste import Simulated, WasteSource
 class PMEvoProblem:
     """The schemes to characterise, and what is known of them.
 
-    `held_out`: results for heat maps on the way, which the search does not learn from.
-
-    `forms`: {scheme with memory: (the one with a register in its place, access)}, access being r, w or rw.
-    `domains`: {scheme: the part of the core that all its µops are for}, such as integer, vector or memory.
-    `core`: what is known of the core beside its ports, None for nothing.
+    Attributes:
+        held_out: Results for heat maps on the way, which the search does not learn from.
+        forms: {scheme with memory: (the one with a register in its place, access)}, access being r, w or
+            rw.
+        domains: {scheme: the part of the core that all its µops are for}, such as integer, vector or
+            memory.
+        core: What is known of the core beside its ports, None for nothing.
     """
 
     schemes: tuple[str, ...]
@@ -54,8 +56,8 @@ class PMEvoProblem:
     def asks_for_ceiling(self) -> bool:
         """Whether to infer R_max from the data."""
         settings = self.settings
-        known = settings.r_max is not None or (settings.issue_width is None and self.width is not None)
-        return settings.ceiling == "data" and not known
+        is_limited = settings.r_max is not None or (settings.issue_width is None and self.width is not None)
+        return settings.ceiling == "data" and not is_limited
 
 
 EXCESS = 0.05
@@ -79,14 +81,18 @@ class FrontPoint:
 class PMEvoResult:
     """The fittest port mapping, with statistics of the search.
 
-    `congruence_classes`: classes of schemes that share a port usage, the representative first. `final_error`:
-    D_avg (a fraction) on the experiments learnt from. `experiments`: how many had a usable measurement.
-    `front`: what can be had for more or fewer µop kinds, most accurate first; `mapping` is one of them, and
-    it is empty where nothing but the evolution ran. `exhaustive`: how many experiments the paper's plan would
-    have measured; None for recorded data. `excess`: how many of those learnt from take `EXCESS` longer than
-    the mapping says. `simulated` tells what a scheduler makes of the mapping, None where none explains more;
+    `simulated` tells what a scheduler makes of the mapping, None where none explains more;
     `scheduled_error` and `unscheduled_error` are mean relative errors with it and without, on experiments
     that it was not chosen by.
+
+    Attributes:
+        congruence_classes: Classes of schemes that share a port usage, the representative first.
+        final_error: D_avg (a fraction) on the experiments learnt from.
+        experiments: How many had a usable measurement.
+        front: What can be had for more or fewer µop kinds, most accurate first; `mapping` is one of them,
+            and it is empty where nothing but the evolution ran.
+        exhaustive: How many experiments the paper's plan would have measured; None for recorded data.
+        excess: How many of those learnt from take `EXCESS` longer than the mapping says.
     """
 
     mapping: PortMapping

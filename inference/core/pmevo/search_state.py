@@ -32,11 +32,14 @@ FORMAT = 2
 class SearchState:
     """The state of a search that is costly to compute again.
 
-    `answers`: cycles in the order of the plan so far, NaN for unusable ones; `unusable`: {`MeasurementState`:
-    number of these}. `evolved`: the last generation, None before the first. `climbed`: how many of the first
-    mappings of `evolved` are local optima already, their errors with them; None while the evolution goes on.
-    `refit`: the chains of the re-fit, None before it begins; `bounded`: the search for fewest µops and slots
-    that follows it.
+    Attributes:
+        answers: Cycles in the order of the plan so far, NaN for unusable ones.
+        unusable: {`MeasurementState`: number of these}.
+        evolved: The last generation, None before the first.
+        climbed: How many of the first mappings of `evolved` are local optima already, their errors with
+            them; None while the evolution goes on.
+        refit: The chains of the re-fit, None before it begins.
+        bounded: The search for fewest µops and slots that follows it.
     """
 
     answers: Cycles

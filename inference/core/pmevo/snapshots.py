@@ -24,14 +24,14 @@ class Snapshots:
         self.classes = classes
         self._settings = judge.settings
         self._pace: PacedReporter = judge.pace
-        known = {scheme for members in classes for scheme in members}
+        schemes = {scheme for members in classes for scheme in members}
         test_cycles: dict[Experiment, float] = {
             result.experiment: result.cycles
             for result in test_results
-            if result.usable and result.cycles is not None and known.issuperset(result.experiment.schemes)
+            if result.usable and result.cycles is not None and schemes.issuperset(result.experiment.schemes)
         }
         self._on = "held-out" if test_cycles else "training"
-        table = ExperimentTable.from_experiments(test_cycles, sorted(known)) if test_cycles else judge.table
+        table = ExperimentTable.from_experiments(test_cycles, sorted(schemes)) if test_cycles else judge.table
         self._measured = np.array(list(test_cycles.values())) if test_cycles else judge.measured
         self._table = table
 

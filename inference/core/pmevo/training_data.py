@@ -51,8 +51,8 @@ class TrainingData:
         """
         experiments, cycles = learnable(times, self.classes, settings)
         table = ExperimentTable.from_experiments(experiments, [members[0] for members in self.classes])
-        least = (1 - forgiven) * self.least_of(times, settings)
-        evaluator = Evaluator(table, settings.n_ports, settings.r_max, least=least)
+        lower_bounds = (1 - forgiven) * self.least_of(times, settings)
+        evaluator = Evaluator(table, settings.n_ports, settings.r_max, lower_bounds=lower_bounds)
         return SearchArrays(evaluator, np.array(cycles), self.alone, self.members)
 
     def least_of(self, times: Mapping[Experiment, float], settings: PMEvoSettings) -> Floats:

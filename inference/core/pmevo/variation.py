@@ -54,8 +54,8 @@ def mutate(population: Population, seeds: npt.NDArray[np.uint64], rate: float, l
     from inference.core.pmevo import variation_kernels  # loads numba
 
     room = len(population.masks) + population.n_mappings * population.n_schemes
-    most = max(int(limits.max(initial=0)), int(population.counts.max(initial=0)))
-    mask_type, count_type = row_types(population.n_ports, most)
+    max_count = max(int(limits.max(initial=0)), int(population.counts.max(initial=0)))
+    mask_type, count_type = row_types(population.n_ports, max_count)
     offsets = np.zeros(len(population.offsets), dtype=np.int64)
     masks = np.empty(room, dtype=mask_type)
     counts = np.empty(room, dtype=count_type)

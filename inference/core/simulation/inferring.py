@@ -35,6 +35,9 @@ and on dependent code."""
 MIN_REDUCTION = 0.005
 """Smallest reduction of that error: repeated measurements differ by less."""
 
+MIN_BODIES = 4
+"""Smallest number of experiments: half of them choose a policy, the other half judge it."""
+
 EQUIVALENCE_MARGIN = 0.10
 """Policies whose error is larger by no more than this share of it fit as well as the best."""
 
@@ -126,7 +129,7 @@ def infer_scheduler(
     """Search for the policy of a core.
 
     Args:
-        experiments: At least four, with the register operands and the code that were measured.
+        experiments: At least `MIN_BODIES`, with the register operands and the code that were measured.
         pulse: Called between simulations; False ends the search with the best result so far.
         seed: Of starts and of ties in simulations.
         shared_buses: Buses that may be shared, from the ports of kinds of µops.
@@ -136,11 +139,11 @@ def infer_scheduler(
         likely: Policies of which the best is the first start, such as those inferred under other ports.
 
     Raises:
-        InvalidInputError: For fewer than four experiments.
+        InvalidInputError: For fewer than `MIN_BODIES` experiments.
     """
-    if len(experiments) < 4:
+    if len(experiments) < MIN_BODIES:
         raise InvalidInputError(
-            f"a scheduler is inferred from four experiments or more, not {len(experiments)}"
+            f"a scheduler is inferred from {MIN_BODIES} experiments or more, not {len(experiments)}"
         )
     choosing, judging = _halves(experiments)
     choosing_code, judging_code = _halves(dependent_code)

@@ -339,14 +339,14 @@ def _bound_port(mask: Number, policy: KernelPolicy, state: _State, cycle: Number
     loads = state.lengths
     if policy.load_age:
         loads = state.loads[(cycle + 1 - policy.load_age) % _LOAD_HISTORY]
-    best, least, ties = NEVER, _FAR, 0
+    best, lowest_load, ties = NEVER, _FAR, 0
     for port in range(policy.ports):
         if not mask >> port & 1:
             continue
         load = loads[port] // policy.load_step if policy.binding == LEAST_LOADED else 0
-        if load < least:
-            best, least, ties = port, load, 1
-        elif load == least:
+        if load < lowest_load:
+            best, lowest_load, ties = port, load, 1
+        elif load == lowest_load:
             ties += 1
             # Reservoir sampling: in the end each tied port is chosen with the same probability.
             if _random_below(state.random, ties) == 0:

@@ -162,14 +162,14 @@ class SchedulerPolicy:
     completes_in_order: bool = False
 
     def __post_init__(self) -> None:
-        for name, least, most in (
+        for name, minimum, maximum in (
             ("load_age", 0, 4),
             ("load_step", 1, 16),
             ("queue", 1, 512),
             ("queued", 1, 1024),
             ("window", 1, 4096),
         ):
-            check_integer(name, getattr(self, name), least, most)
+            check_integer(name, getattr(self, name), minimum, maximum)
         if self.binding in (Binding.AT_ISSUE, Binding.IN_ORDER) and self.speculative_select:
             raise InvalidInputError(
                 "speculative_select needs queues of single ports: with this binding it must be False"

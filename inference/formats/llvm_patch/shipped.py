@@ -29,7 +29,12 @@ class WriteCosts:
 
 @dataclass(frozen=True)
 class Override:
-    """An `InstRW` of the model. `operator`: `instregex` or `instrs`; `arguments`: patterns or opcodes."""
+    """An `InstRW` of the model.
+
+    Attributes:
+        operator: `instregex` or `instrs`.
+        arguments: Patterns or opcodes.
+    """
 
     writes: tuple[str, ...]
     operator: str
@@ -58,7 +63,12 @@ class OpcodeClass:
 
 @dataclass
 class ShippedModel:
-    """A scheduling model. `opcodes`: {name: own reads and writes}; `units`: {resource: number}."""
+    """A scheduling model.
+
+    Attributes:
+        opcodes: {name: own reads and writes}.
+        units: {resource: number}.
+    """
 
     name: str
     opcodes: Mapping[str, tuple[str, ...]]

@@ -192,8 +192,8 @@ def _limited_resources(
     busiest = max(resources, key=lambda resource: resource[1] / units.get(resource[0], 1))
     limited = []
     for name, before in resources:
-        most = max(1, round(cycles * units.get(name, 1)))
-        limited.append((name, most if (name, before) == busiest else min(before, most)))
+        capacity = max(1, round(cycles * units.get(name, 1)))
+        limited.append((name, capacity if (name, before) == busiest else min(before, capacity)))
     return tuple(limited)
 
 

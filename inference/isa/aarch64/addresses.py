@@ -32,8 +32,9 @@ def addresses_of(
 ) -> list[InstructionAddresses]:
     """The addresses of each instruction.
 
-    `equal_start`: registers and memory start with one number. `code_bytes`: distance of the code of
-    consecutive iterations, 0 in a loop.
+    Args:
+        equal_start: Registers and memory start with one number.
+        code_bytes: Distance of the code of consecutive iterations, 0 in a loop.
     """
     interpreter = _Interpreter(_OPERATIONS, equal_start=equal_start, code_bytes=code_bytes)
     return interpreter.addresses_of(block)

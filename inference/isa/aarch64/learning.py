@@ -279,7 +279,7 @@ _FEATURES = ",".join(
 def learn_document() -> LearntDocument:
     """The document with the encodings that llvm-mc uses. Raises `AssemblerError`."""
     instructions = instruction_set()
-    forms = [*instructions.schemes, *(further.form for further in instructions.further)]
+    forms = [*instructions.schemes, *(extra.form for extra in instructions.further)]
     return learning.learn_document(DOCUMENT, templates(forms, instructions.forms), _assemble, A64_CODECS)
 
 

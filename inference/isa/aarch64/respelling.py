@@ -13,7 +13,9 @@ from inference.isa.words.accesses import GENERAL, VECTOR, ZERO, ZERO_NUMBER, Reg
 class Rewritten(NamedTuple):
     """An instruction in another spelling.
 
-    `first`: it is preferred to what was written. `operand`: one that the form must have, "" for any form.
+    Attributes:
+        first: It is preferred to what was written.
+        operand: One that the form must have, "" for any form.
     """
 
     mnemonic: str

@@ -113,14 +113,14 @@ def _matched(form: WordForm, written: Sequence[Written], arrangement: str) -> Re
         return None
     symbols: list[str] = []
     values: list[OperandValue] = []
-    left = arrangement
+    remainder = arrangement
     try:
         for operand, part in zip(explicit, written, strict=True):
-            value, left = _value(operand, part, left, symbols)
+            value, remainder = _value(operand, part, remainder, symbols)
             values.append(value)
     except _NoMatchError:
         return None
-    if form.word(values) is None or (arrangement and left):
+    if form.word(values) is None or (arrangement and remainder):
         return None
     target = symbols.pop() if symbols and form.encoding.flow != "next" else ""
     return ReadInstruction(form, tuple(values), target, tuple(symbols))
@@ -159,13 +159,13 @@ def _register(
     if not isinstance(written, WrittenVector) or written.span != int(match[1] or 0):
         raise _NoMatchError
     name = match[4] or match[3]
-    own = _LETTERS.get(name, name.lower())
+    letter = _LETTERS.get(name, name.lower())
     has_element = bool(match[4] or match[2])
-    if (written.element is not None) != has_element or written.arrangement not in {own, ""}:
+    if (written.element is not None) != has_element or written.arrangement not in {letter, ""}:
         raise _NoMatchError
     if not written.arrangement:
         # In Apple's spelling the first vector has the arrangement, and the form determines the others.
-        if arrangement and arrangement != own:
+        if arrangement and arrangement != letter:
             raise _NoMatchError
         arrangement = ""
     return RegisterPart(VECTOR, written.number, form.width, form.span, written.element), arrangement
@@ -242,5 +242,5 @@ def _number(written: Written, symbols: list[str]) -> int:
 def _mismatch(mnemonic: str, operands: str) -> str:
     texts = [form.form.text for form in _forms().get(mnemonic, ()) if form.scheme]
     examples = "; ".join(sorted(texts, key=len)[:3])
-    known = f": there is {examples}{' …' if len(texts) > 3 else ''}" if texts else ""
-    return f"no {mnemonic} here has the operands {operands[:60]!r}{known}"
+    hint = f": there is {examples}{' …' if len(texts) > 3 else ''}" if texts else ""
+    return f"no {mnemonic} here has the operands {operands[:60]!r}{hint}"

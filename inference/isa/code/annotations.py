@@ -185,9 +185,9 @@ class SourceComments:
             self._set(self._file, int(microsoft[1] or microsoft[2]), (microsoft[3] or "").strip())
         else:
             return None
-        own = self.place if has_instruction else None
+        source_place = self.place if has_instruction else None
         self.place = before if has_instruction else self.place
-        return own
+        return source_place
 
     def _set(self, file: str, line: int, text: str = "") -> None:
         if not line:
@@ -195,9 +195,13 @@ class SourceComments:
             return
         if text := cut_source(text):
             self._texts[file, line] = text
-        known = text or self._texts.get((file, line), "")
-        if self.place is None or (self.place.file, self.place.line, self.place.text) != (file, line, known):
-            self.place = SourcePlace(file, line, known)
+        source_line = text or self._texts.get((file, line), "")
+        if self.place is None or (self.place.file, self.place.line, self.place.text) != (
+            file,
+            line,
+            source_line,
+        ):
+            self.place = SourcePlace(file, line, source_line)
 
 
 _HEADING = re.compile(

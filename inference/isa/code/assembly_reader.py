@@ -124,7 +124,8 @@ class AssemblyReader(ABC, Generic[StatementT]):
     def _annotate(self, line: SourceLine, before: int, remarks: int) -> None:
         """Read latencies and source lines in the comments of a line.
 
-        `before`, `remarks`: numbers of statements and remarks before the line.
+        Args:
+            before, remarks: Numbers of statements and remarks before the line.
         """
         statements = self.statements[before:]
         if latency := self._latencies.read(line.raw, line.number, has_instruction=bool(statements)):

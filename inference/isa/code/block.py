@@ -92,8 +92,10 @@ LABEL = ".loop"
 class BlockInstruction(ABC):
     """One instruction; properties of its `code` are computed when first used.
 
-    `isa`: the name of the instruction set. `counters`: the registers for the counter of a loop around a block
-    that does not use them, the best first.
+    Attributes:
+        isa: The name of the instruction set.
+        counters: The registers for the counter of a loop around a block that does not use them, the best
+            first.
     """
 
     isa: ClassVar[str]

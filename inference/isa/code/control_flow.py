@@ -22,9 +22,10 @@ MAX_DETOURS = 50
 class CodeStep(NamedTuple):
     """One instruction in the order of the code.
 
-    `flow`: "next", "jump" (unconditional), "branch" (conditional), "call" (system calls included) or "end"
-    (return, indirect jump, trap). `target`: the address of a direct jump's target, None without or where
-    unknown.
+    Attributes:
+        flow: "next", "jump" (unconditional), "branch" (conditional), "call" (system calls included) or
+            "end" (return, indirect jump, trap).
+        target: The address of a direct jump's target, None without or where unknown.
     """
 
     address: int
@@ -127,8 +128,8 @@ def _loop_from(
         if step.flow in ("jump", "branch") and step.target == start:
             passed = [index for part in parts for index in part]
             path = tuple(index for index in passed if steps[index].flow == "next")
-            left_out = tuple(index for index in passed if steps[index].flow == "branch")
-            return CodePath(path, LOOP, stop, left_out) if path else None
+            branches = tuple(index for index in passed if steps[index].flow == "branch")
+            return CodePath(path, LOOP, stop, branches) if path else None
         if step.flow != "jump" or step.target is None or step.target <= step.address:
             return None
         if step.target not in numbers:

@@ -132,13 +132,17 @@ def _parts(lines: Sequence[ListedLine], skipped: Counter[str]) -> Iterator[list[
         place = ListedPlace(line, tuple(labels), is_entry)
         address = line.address
         key = f"line {line.number}" if address is None else address
-        same = part.get(key)
+        earlier = part.get(key)
         is_lower = is_entry and address is not None and address <= highest
-        if same is not None and not is_lower and (same.line.code, same.line.text) == (line.code, line.text):
+        if (
+            earlier is not None
+            and not is_lower
+            and (earlier.line.code, earlier.line.text) == (line.code, line.text)
+        ):
             skipped["repeated instruction"] += 1
-            part[key] = replace(same, line=_with_count(same.line, line.count))
+            part[key] = replace(earlier, line=_with_count(earlier.line, line.count))
         else:
-            if is_lower or same is not None:
+            if is_lower or earlier is not None:
                 yield _in_order(part)
                 part, highest = {}, -1
             part[key] = place

@@ -38,6 +38,12 @@ _ASCII_ARROWS = re.compile(
 )
 """Frames and arrows of radare2 in ASCII: `|   .-> 0x00401126`, `\\   `=< 0x0040112b`."""
 
+_REGION = re.compile(r"\.{4}\[Hottest Region (\d{1,4})\]\.{4,}")
+_METHOD = re.compile(  # bounded: a line of at most 1,000 characters
+    r"[\w.$/]{1,200}::[\w$<>]{1,100}"
+)
+"""Title of a region of JMH's perfasm; the line below has the method."""
+
 _ASCII_DRAWING = re.compile(r"^(?:[ |:!/\\.,`'<>=-]|`--)+")
 _WIDE = re.compile(r"[ \t]{40,}")
 _MAX_CODE_BYTES = 15  # of an instruction
@@ -100,6 +106,7 @@ class _Rows:
         self._language, self._is_perf, self._is_xed = language, is_perf, bool(_XED_SHORT.search(text))
         self._has_columns = bool(_COLUMN_OF_ADDRESSES.search(text))
         self._input = b""  # of xed, on a line before its instruction
+        self._region = ""  # of perfasm, whose method the next line names
 
     def parse(self, number: int, line: str) -> ListedLine | None:
         return parse_line(number, line, self._language, is_perf=self._is_perf)
@@ -110,7 +117,15 @@ class _Rows:
 
     def add(self, number: int, line: str, parse: Callable[[int, str], ListedLine | None]) -> None:
         previous = self.entries[-1] if self.entries else ListedLine(0)
-        if self._input and (short := _XED_SHORT.match(line)):
+        if self._region:
+            method = _METHOD.search(line)
+            name = method[0] if method else line.strip()[:80]
+            self.entries.append(ListedLine(number, label=f"{name}, region {self._region}"))
+            self._region = ""
+        elif "Hottest" in line and (region := _REGION.fullmatch(line.strip())):
+            self._region = region[1]
+            self.other_lines.append((number, line))
+        elif self._input and (short := _XED_SHORT.match(line)):
             address = (previous.address or 0) + len(previous.code)
             self.entries.append(ListedLine(number, address, self._input, short["text"]))
             self._input = b""

@@ -22,8 +22,11 @@ IsForeign = Callable[[str], bool]
 class ListedLine:
     """A line of a listing: an address and its content, or only a `label`; `count` is a profiler's number.
 
-    `code` is empty where the listing shows no bytes. `is_cut`: it is only the beginning of the bytes, as in
-    radare2's columns. `is_own_syntax`: the text is in the program's own syntax and never compared with bytes.
+    `code` is empty where the listing shows no bytes.
+
+    Attributes:
+        is_cut: It is only the beginning of the bytes, as in radare2's columns.
+        is_own_syntax: The text is in the program's own syntax and never compared with bytes.
     """
 
     number: int

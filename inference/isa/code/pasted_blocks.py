@@ -50,9 +50,11 @@ _NO_CODE = ("#", "/", ".", ";", "*")
 
 @dataclass(frozen=True)
 class BlocksOfText:
-    """All blocks of a text. `skipped`: number of ignored lines or statements, described in `notes`.
+    """All blocks of a text.
 
-    `dropped`: lines that look like code and are in no block; pages show them beside the blocks.
+    Attributes:
+        skipped: Number of ignored lines or statements, described in `notes`.
+        dropped: Lines that look like code and are in no block; pages show them beside the blocks.
     """
 
     pieces: tuple[Piece, ...]
@@ -87,13 +89,13 @@ def refuse_dropped(dropped: Sequence[DroppedLine]) -> None:
 
 
 def blocks_of_text(
-    text: str, most: int, reader: CodeReader, is_foreign: Callable[[str], bool]
+    text: str, max_blocks: int, reader: CodeReader, is_foreign: Callable[[str], bool]
 ) -> BlocksOfText:
     """The blocks of a text; see `inference.isa.blocks.read`.
 
     Args:
         text: Assembly, a listing, a dump, an array, or hexadecimal digits.
-        most: Largest number of blocks.
+        max_blocks: Largest number of blocks.
         reader: Decodes and assembles code of the instruction set.
         is_foreign: Whether a line is code of another instruction set.
 
@@ -103,13 +105,13 @@ def blocks_of_text(
     lines = lines_of(text)
     lines = digits_of_dump(lines) or lines
     if rows := _rows(lines):
-        _not_too_many(len(rows), most)
+        _not_too_many(len(rows), max_blocks)
         pieces = [
             _digits_piece(f"line {number}", _block(number, digits, reader), number) for number, digits in rows
         ]
         return BlocksOfText(tuple(pieces))
     arrays = [_of_digits(number, digits, reader) for number, digits in digits_of_arrays(lines)]
-    parts = arrays or list(_programs(lines, most, reader, is_foreign))
+    parts = arrays or list(_programs(lines, max_blocks, reader, is_foreign))
     programs = [part for part in parts if isinstance(part, AssemblyProgram)]
     has_regions = any(program.regions for program in programs)
     unnamed: list[Piece] = []
@@ -128,19 +130,19 @@ def blocks_of_text(
         )
     skipped = sum(sum(program.skipped.values()) for program in programs) + len(dropped)
     named_pieces = with_names(unnamed)
-    _not_too_many(len(named_pieces), most, named_pieces)
+    _not_too_many(len(named_pieces), max_blocks, named_pieces)
     return BlocksOfText(named_pieces, skipped, tuple(notes_on(programs)), dropped)
 
 
-def _not_too_many(count: int, most: int, pieces: Sequence[Piece] = ()) -> None:
-    if count > most:
-        blocks = "block" if most == 1 else "blocks"
-        which = f": {names_in_words(pieces)}" if pieces else ""
-        raise BlockError(f"at most {most:,} {blocks} at a time, not {count:,}{which}")
+def _not_too_many(count: int, max_blocks: int, pieces: Sequence[Piece] = ()) -> None:
+    if count > max_blocks:
+        blocks = "block" if max_blocks == 1 else "blocks"
+        names = f": {names_in_words(pieces)}" if pieces else ""
+        raise BlockError(f"at most {max_blocks:,} {blocks} at a time, not {count:,}{names}")
 
 
 def _programs(
-    lines: list[str], most: int, reader: CodeReader, is_foreign: Callable[[str], bool]
+    lines: list[str], max_blocks: int, reader: CodeReader, is_foreign: Callable[[str], bool]
 ) -> Iterator[AssemblyProgram | Piece]:
     """The paragraphs as blocks of digits, or as programs of one or more paragraphs."""
     paragraphs = list(_paragraphs(lines))
@@ -149,8 +151,8 @@ def _programs(
         if program is not None:
             yield program
             return
-    if len(paragraphs) > most and not any(map(_may_be_joined, paragraphs)):
-        _not_too_many(sum(map(_has_code, paragraphs)), most)
+    if len(paragraphs) > max_blocks and not any(map(_may_be_joined, paragraphs)):
+        _not_too_many(sum(map(_has_code, paragraphs)), max_blocks)
     program_of = reader.paragraph_reader(is_foreign)
     for first, part in _joined(paragraphs, lines):
         if _is_hex(part):

@@ -84,10 +84,13 @@ class ProgramInstruction:
 
 @dataclass(frozen=True)
 class AssemblyProgram:
-    """The instructions in the order of the text, {skipped directive or the like: number}, and named regions.
+    """The instructions in the order of the text, {skipped directive or the like: number}, and named
+    regions.
 
-    `remarks`: numbers of lines with a comment behind a `;`. `dropped`: lines that look like code and are in
-    no instruction. `notes`: further information missing from the text, in words.
+    Attributes:
+        remarks: Numbers of lines with a comment behind a `;`.
+        dropped: Lines that look like code and are in no instruction.
+        notes: Further information missing from the text, in words.
     """
 
     instructions: tuple[ProgramInstruction, ...]
@@ -133,8 +136,10 @@ _LOCAL_LABELS = (".", "L")
 class Piece:
     """A block of the text: `line` is its first line, `count` that of a profiler, None without.
 
-    `name`: its label or the like. `notes`: assumptions and omissions, in words. `lines`: what the text has on
-    each instruction of `Block.listing`, in its order.
+    Attributes:
+        name: Its label or the like.
+        notes: Assumptions and omissions, in words.
+        lines: What the text has on each instruction of `Block.listing`, in its order.
     """
 
     name: str

@@ -136,7 +136,7 @@ def _further_fields(form: Scheme, encoding: Mapping[str, Field]) -> list[Field]:
 def learn_document() -> LearntDocument:
     """The document with the encodings that llvm-mc uses. Raises `AssemblerError`."""
     instructions = instruction_set()
-    forms = [*instructions.schemes, *(further.form for further in instructions.further)]
+    forms = [*instructions.schemes, *(extra.form for extra in instructions.further)]
 
     def further_fields(text: str, fields: Sequence[Field]) -> list[Field]:
         return _further_fields(by_text[text], {field.place: field for field in fields})

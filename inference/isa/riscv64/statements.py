@@ -159,8 +159,8 @@ def _instruction(mnemonic: str, written: Sequence[str], compressed: bool) -> Ris
         if (instruction := _matched(form, written, compressed)) is not None:
             return instruction
     texts = sorted({form.form.text for form in _forms().get(mnemonic, ())}, key=len)
-    known = f": there is {'; '.join(texts[:3])}{' …' if len(texts) > 3 else ''}" if texts else ""
-    raise BlockError(f"no {mnemonic} here has the operands {', '.join(written)[:60]!r}{known}")
+    hint = f": there is {'; '.join(texts[:3])}{' …' if len(texts) > 3 else ''}" if texts else ""
+    raise BlockError(f"no {mnemonic} here has the operands {', '.join(written)[:60]!r}{hint}")
 
 
 def _matched(form: WordForm, written: Sequence[str], compressed: bool) -> RiscvStatement | None:

@@ -49,7 +49,9 @@ class WordAllocationError(ValueError):
 class OperandChoice:
     """An operand, or a part of an address, whose register can be chosen.
 
-    `span`: number of consecutive registers. `below`: upper limit of the number, exclusive.
+    Attributes:
+        span: Number of consecutive registers.
+        below: Upper limit of the number, exclusive.
     """
 
     bank: str
@@ -62,7 +64,9 @@ class OperandChoice:
 class OperandDemands:
     """All choices of a scheme in order, and its access to memory at a fixed base.
 
-    `near`: the displacement is short. `memory`: "" without, or with a base of its own.
+    Attributes:
+        near: The displacement is short.
+        memory: "" without, or with a base of its own.
     """
 
     choices: tuple[OperandChoice, ...]
@@ -111,12 +115,12 @@ class WordAllocator:
         last_uses = self._last_uses[choice.bank not in GENERAL_BANKS]
         firsts = self._candidates[choice]
         if choice.span == 1:
-            chosen = min(firsts, key=last_uses.__getitem__)
+            register = min(firsts, key=last_uses.__getitem__)
         else:
-            chosen = min(firsts, key=lambda first: max(last_uses[first : first + choice.span]))
+            register = min(firsts, key=lambda first: max(last_uses[first : first + choice.span]))
         self._time += 1
-        last_uses[chosen : chosen + choice.span] = [self._time] * choice.span
-        return chosen
+        last_uses[register : register + choice.span] = [self._time] * choice.span
+        return register
 
     def _fitting(self, choice: OperandChoice) -> tuple[int, ...]:
         families = self.families(choice.bank, choice.role)

@@ -32,14 +32,14 @@ class WordFramer:
         """One iteration; that of a loop fills whole lines of the instruction cache."""
         if block.closing is None:
             return Iteration(block.code)
-        own = block.closing.code
-        name, jump = self._mnemonic_of(own), self._mnemonic_of(self._jump)
+        branch = block.closing.code
+        name, jump = self._mnemonic_of(branch), self._mnemonic_of(self._jump)
         if name == jump:
             return Iteration(
                 self._padded(block.body, [self._jump]), loop_note=f"measured in a loop closed by {jump}"
             )
         words = f"measured in a loop closed by {name}, or by {jump} where {name} falls through"
-        return Iteration(self._padded(block.body, [own, self._jump]), loop_note=words)
+        return Iteration(self._padded(block.body, [branch, self._jump]), loop_note=words)
 
     def walk_end(self, block: Block, copies: int, registers: Mapping[str, int]) -> bytes:
         """Nothing: only simulated cores execute these blocks, and those have no cache to leave."""

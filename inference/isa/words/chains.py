@@ -217,9 +217,9 @@ class Linker:
         source, target = self._source, self._target
         if source.name in self._values:
             return []  # what it leaves there is another value
-        same = source.position == target.position and source.name == target.name
+        is_same_operand = source.position == target.position and source.name == target.name
         moves = source.name.endswith(ADDRESS) and target.name == BASE
-        if not (same or moves or source.bank == FLAGS):
+        if not (is_same_operand or moves or source.bank == FLAGS):
             if source.is_in_address or target.name == BASE or "R" in target.operand.access:
                 return []
             forms = self._form(source), self._form(target)
@@ -360,8 +360,8 @@ class Linker:
             return self._move("general", self._set.scratch, stored, stores=False)
         last = self._set.others[self._set.pool_of(self._form(stored))][-1]
         lines, links = self._move(stored.bank, last, stored, stores=False)
-        moves, further = self._set.to_scratch(stored, last)
-        return [*lines, *moves], [*links, *further]
+        moves, more_links = self._set.to_scratch(stored, last)
+        return [*lines, *moves], [*links, *more_links]
 
     def _from_scratch(self, registers: dict[str, int]) -> Steps:
         source = self._source

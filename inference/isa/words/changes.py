@@ -115,7 +115,7 @@ class ChangedWordBlock(CuttableBlock):
         steps = [self._without_load(number, self._pointer) for number in range(len(self._steps))]
         if not any(steps):
             return []
-        code = b"".join(step or own for step, own in zip(steps, self._steps, strict=True))
+        code = b"".join(step or unchanged for step, unchanged in zip(steps, self._steps, strict=True))
         return [BlockChange(ChangeKind.REGISTERS, code * self.copies, self.copies)]
 
     def _without_load(self, number: int, pointer: int) -> bytes:

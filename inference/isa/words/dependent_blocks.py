@@ -30,7 +30,7 @@ class _SharedRegisters:
 
     def registers(self, scheme: OperandDemands) -> list[int]:
         """As of the allocator; the operands of an instruction have different registers."""
-        chosen = self._allocator.registers(scheme)
+        registers = self._allocator.registers(scheme)
         used: set[tuple[str, int]] = set()
         for place, choice in enumerate(scheme.choices):
             if choice.bank in (LOAD_BASE, STORE_BASE) or choice.span > 1:
@@ -39,9 +39,9 @@ class _SharedRegisters:
             free = [number for number in pool if number < choice.below and (choice.bank, number) not in used]
             if not free:
                 raise WordAllocationError("the registers do not suffice")
-            chosen[place] = self._dice.choice(free)
-            used.add((choice.bank, chosen[place]))
-        return chosen
+            registers[place] = self._dice.choice(free)
+            used.add((choice.bank, registers[place]))
+        return registers
 
     def slot(self, scheme: OperandDemands) -> int:
         return self._allocator.slot(scheme)

@@ -120,12 +120,12 @@ def _field_of(
 ) -> list[Field] | None:
     """The fields of a slot by the codec that explains most samples; None where none explains any."""
     best: list[Field] | None = None
-    most = 1
+    best_count = 1
     for name in slot.codecs:
         codec = codec_of(name, codecs)
         points = [(field, word) for value, word in samples if (field := codec.encode(value)) is not None]
-        if len(points) > most and (fields := _pieces(slot.place, name, codec.bits, points)):
-            best, most = fields, len(points)
+        if len(points) > best_count and (fields := _pieces(slot.place, name, codec.bits, points)):
+            best, best_count = fields, len(points)
     return best
 
 
@@ -212,18 +212,18 @@ def learn_document(
         codecs: By name.
         further_fields: Fields of a form's operands that its template does not have, from its text and fields.
     """
-    known = read_instruction_set(document.read_bytes()).encodings
+    known_encodings = read_instruction_set(document.read_bytes()).encodings
     learnt = learn(templates, assemble, codecs)
     encodings = {
         text: encoding._replace(
-            flow=known[text].flow if text in known else "next",
+            flow=known_encodings[text].flow if text in known_encodings else "next",
             fields=(*encoding.fields, *further_fields(text, encoding.fields)),
         )
         for text, encoding in learnt.encodings.items()
     }
-    changes = [text for text in encodings if encodings[text] != known.get(text)]
+    changes = [text for text in encodings if encodings[text] != known_encodings.get(text)]
     # A newer assembler may know them.
-    former = {text: known[text] for text in learnt.failures if text in known}
+    former = {text: known_encodings[text] for text in learnt.failures if text in known_encodings}
     content = with_encodings(document.read_bytes(), {**former, **encodings})
     return LearntDocument(content, len(encodings), learnt.checked, tuple(changes), learnt.failures)
 

@@ -133,8 +133,8 @@ class WordListings:
         return self._single(self.syntax.in_code.sub(r"\1 0", text), compressed), ""
 
     def _single(self, text: str, compressed: bool) -> WordInstruction:
-        instruction, *further = self.syntax.assembly.read(text, compressed)
-        if further:
+        instruction, *extra = self.syntax.assembly.read(text, compressed)
+        if extra:
             raise BlockError(f"{text[:60]} stands for several instructions, which no disassembler prints")
         return instruction
 

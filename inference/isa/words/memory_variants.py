@@ -61,8 +61,8 @@ class WordMemoryVariants:
             AddressRelation.BASE: [(base, displacement) for base in bases],
         }
         code_by_relation = {
-            kind: self._encoded(words, dict(zip(places, chosen, strict=True)))
-            for kind, chosen in addresses.items()
+            kind: self._encoded(words, dict(zip(places, address, strict=True)))
+            for kind, address in addresses.items()
         }
         return MemoryVariants(code_by_relation, twice, untouched)
 

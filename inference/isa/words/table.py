@@ -111,7 +111,7 @@ class WordTable:
         """`opcodes`: bits of a word that choose among the forms, in two steps."""
         self._upper, self._lower = opcodes
         entries = [(scheme, scheme.text) for scheme in instructions.schemes]
-        entries += [(further.form, further.instance_of) for further in instructions.further]
+        entries += [(extra.form, extra.instance_of) for extra in instructions.further]
         self.forms: list[WordForm] = []
         for form, scheme in entries:
             if (encoding := instructions.encodings.get(form.text)) is not None:

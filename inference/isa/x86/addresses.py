@@ -34,8 +34,9 @@ def addresses_of(
 ) -> list[InstructionAddresses]:
     """The addresses of each instruction, given by its code.
 
-    `equal_start`: registers and memory start with one number. `code_bytes`: distance of the code of
-    consecutive iterations, 0 in a loop.
+    Args:
+        equal_start: Registers and memory start with one number.
+        code_bytes: Distance of the code of consecutive iterations, 0 in a loop.
     """
     steps = list(map(step_of, codes))
     starts = list(accumulate(map(len, codes[:-1]), initial=0))

@@ -236,9 +236,9 @@ class Allocator:
         """The word in the read line that was read least recently."""
         step = min(max(WORD, 1 << (size - 1).bit_length()), LINE)
         places = [range(offset, offset + step, WORD) for offset in range(LINE, 2 * LINE, step)]
-        chosen = min(places, key=lambda words: max(map(self._last_slots.__getitem__, words)))
-        self._last_slots.update(dict.fromkeys(chosen, self._time))
-        return chosen.start
+        place = min(places, key=lambda words: max(map(self._last_slots.__getitem__, words)))
+        self._last_slots.update(dict.fromkeys(place, self._time))
+        return place.start
 
     def _use(self, register: Fixed) -> None:
         self._time += 1

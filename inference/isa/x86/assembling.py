@@ -34,9 +34,10 @@ _SMALLEST_DISPLACEMENT, _LARGEST_DISPLACEMENT = -128, 127  # that fit into a byt
 class LoopCode:
     """A loop body: `copies` copies of an experiment, the first `half_copies` of them in `half_bytes`.
 
-    `chains`: registers of the most constrained read-write operand, divided by the number of such operands per
-    copy; None without any. A latency of up to so many times the measured cycles is hidden. `breakers`: kinds
-    of instructions that break dependencies.
+    Attributes:
+        chains: Registers of the most constrained read-write operand, divided by the number of such operands
+            per copy; None without any. A latency of up to so many times the measured cycles is hidden.
+        breakers: Kinds of instructions that break dependencies.
     """
 
     code: bytes

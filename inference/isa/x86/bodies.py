@@ -87,8 +87,8 @@ class X86Bodies:
 
 def machine_bodies(schemes: Collection[str], flags: frozenset[str] | None, options: Options) -> X86Bodies:
     """The bodies of these schemes for a CPU with these flags; None where the flags are unknown."""
-    known = flags or frozenset()
-    return X86Bodies(context_of(schemes, known, options), known)
+    features = flags or frozenset()
+    return X86Bodies(context_of(schemes, features, options), features)
 
 
 def context_of(schemes: Iterable[str], flags: Collection[str], options: Options = DEFAULTS) -> X86BodyContext:

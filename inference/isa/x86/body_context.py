@@ -62,7 +62,9 @@ def clash(schemes: Iterable[Scheme]) -> tuple[Scheme, str] | None:
 class X86BodyContext:
     """The frame for some schemes, from their requirements and the processor's features.
 
-    `avx`: VEX-encoded instructions are among them. `mask_bits`: of the processor's mask registers.
+    Attributes:
+        avx: VEX-encoded instructions are among them.
+        mask_bits: Of the processor's mask registers.
     """
 
     avx: bool = True

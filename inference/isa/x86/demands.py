@@ -136,8 +136,8 @@ def _register(scheme: Scheme, form: Form, position: int, operand: Operand, *, hi
         fitting &= _WITHOUT_REX[hole.name]
     if bank == "vector" and OpCodeInfo(form.code).encoding != EncodingKind.EVEX:
         fitting &= frozenset(range(LEGACY_VECTORS))
-    chosen = {family: registers[family] for family in sorted(fitting & registers.keys())}
-    return RegisterChoice(bank, _role(scheme, operand, bank), "register", position, chosen, hole.name)
+    allowed = {family: registers[family] for family in sorted(fitting & registers.keys())}
+    return RegisterChoice(bank, _role(scheme, operand, bank), "register", position, allowed, hole.name)
 
 
 def _role(scheme: Scheme, operand: Operand, bank: Bank) -> Role:

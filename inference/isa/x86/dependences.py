@@ -251,8 +251,9 @@ class _AccessReader:
 class _SchemeEnd:
     """An operand with the properties that all instructions of a scheme share.
 
-    `fixed`: the location of a fixed register, "" otherwise; `chosen`: the position of a register that can be
-    chosen.
+    Attributes:
+        fixed: The location of a fixed register, "" otherwise.
+        chosen: The position of a register that can be chosen.
     """
 
     end: LinkEnd

@@ -99,9 +99,11 @@ def _addresses(
 
 def _is_free(instruction: Instruction) -> bool:
     """Whether it accesses memory at an explicit address of base, index and displacement."""
-    chosen = RegisterExt.is_gpr(instruction.memory_base) and not RegisterExt.is_gpr8(instruction.memory_index)
+    has_free_base = RegisterExt.is_gpr(instruction.memory_base) and not RegisterExt.is_gpr8(
+        instruction.memory_index
+    )
     threads = {instruction.segment_prefix} & _THREAD_DATA
-    is_written = chosen and not threads and not instruction.is_vsib
+    is_written = has_free_base and not threads and not instruction.is_vsib
     return is_written and OpKind.MEMORY in _kinds(instruction) and _accesses_memory(instruction)
 
 

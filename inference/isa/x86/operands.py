@@ -101,12 +101,12 @@ def _implicit_registers(form: Form, instruction: Instruction, info: InstructionI
         for position, hole in enumerate(form.holes)
         if hole.kind == "register"
     }
-    chosen = _address_registers(form, instruction)
+    address_registers = _address_registers(form, instruction)
     accesses: dict[RegisterValue, set[str]] = defaultdict(set)
     widest: dict[RegisterValue, RegisterValue] = {}
     for used in info.used_registers():
         full = RegisterExt.full_register(used.register)
-        if full in explicit or full in chosen or RegisterExt.is_segment_register(used.register):
+        if full in explicit or full in address_registers or RegisterExt.is_segment_register(used.register):
             continue
         accesses[full].update(_ACCESS[used.access])
         if RegisterExt.size(used.register) > RegisterExt.size(widest.get(full, Register.NONE)):

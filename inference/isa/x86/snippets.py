@@ -44,9 +44,9 @@ def used_registers(code: bytes, *, wide: bool) -> list[UsedRegister]:
 
 def snippet_frame(schemes: Sequence[str]) -> Frame:
     """This project's frame for the same code, on a processor with all features."""
-    known = [pair[0] for text in schemes if (pair := scheme_and_form(text)) is not None]
-    legacy = any("legacy" in needs(scheme) for scheme in known)
-    return X86BodyContext.of(known, avx=not legacy, flags={"avx512bw"}).frame
+    known_schemes = [pair[0] for text in schemes if (pair := scheme_and_form(text)) is not None]
+    legacy = any("legacy" in needs(scheme) for scheme in known_schemes)
+    return X86BodyContext.of(known_schemes, avx=not legacy, flags={"avx512bw"}).frame
 
 
 def _used_register(register: RegisterValue) -> UsedRegister:

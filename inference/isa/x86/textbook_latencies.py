@@ -33,8 +33,8 @@ def latency_source(core: str) -> str:
 
 
 def _latency(cycles: str) -> Latency:
-    least, _, most = cycles.partition("-")
-    return _number(least), _number(most or least)
+    lowest, _, highest = cycles.partition("-")
+    return _number(lowest), _number(highest or lowest)
 
 
 def _number(text: str) -> float:

@@ -88,8 +88,11 @@ def _way(steps: Sequence[CodeStep]) -> Iterator[tuple[CodeStep, bool]]:
 def _long_block(codes: Sequence[bytes], isa: str) -> Block:
     """A block of any length: decoded in parts, since blocks of users have a limit."""
     reader = block_reader(isa)
-    most = min(MAX_INSTRUCTIONS, MAX_BYTES // _LONGEST)
-    parts = [reader.block_of_bytes(b"".join(codes[at : at + most])) for at in range(0, len(codes), most)]
+    max_instructions = min(MAX_INSTRUCTIONS, MAX_BYTES // _LONGEST)
+    parts = [
+        reader.block_of_bytes(b"".join(codes[at : at + max_instructions]))
+        for at in range(0, len(codes), max_instructions)
+    ]
     return Block(b"".join(codes), tuple(row for part in parts for row in part.instructions))
 
 

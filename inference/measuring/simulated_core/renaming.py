@@ -307,8 +307,8 @@ class _Execution:
         if self._computing is None or not (plain or write.memory):
             loaded = self._issued(is_load=True, sources=addresses, loads=True)
             return join(loaded, *(later(source.value, cycles) for source, cycles in plain))
-        own = min((cycles for _, cycles in plain), default=UNKNOWN_LATENCY)
-        loaded = self._issued(is_load=True, sources=addresses, loads=True, earlier=own)
+        lowest = min((cycles for _, cycles in plain), default=UNKNOWN_LATENCY)
+        loaded = self._issued(is_load=True, sources=addresses, loads=True, earlier=lowest)
         self._needs[False] = join(self._needs[False], loaded)
         return self._issued(is_load=False, sources=plain)
 
@@ -329,9 +329,9 @@ class _Execution:
                 time of a load is left.
             earlier: Cycles by which their result is earlier than that of the instruction.
         """
-        least = min((cycles for _, cycles in sources), default=UNKNOWN_LATENCY + earlier)
-        cycles = max(least - earlier, 1.0)
-        waited = [later(source.value, delay - least) for source, delay in sources]
+        lowest = min((cycles for _, cycles in sources), default=UNKNOWN_LATENCY + earlier)
+        cycles = max(lowest - earlier, 1.0)
+        waited = [later(source.value, delay - lowest) for source, delay in sources]
         if loads:
             waited.append(later(self._forwarded, -cycles))
         self._needs[is_load] = join(self._needs[is_load], *waited)

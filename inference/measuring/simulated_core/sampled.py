@@ -106,8 +106,8 @@ class _Sampler:
     def _mask(self, kind: str) -> int:
         ports = self._groups[self._group(kind)]
         is_wide = kind in _QUICK or self._group(kind) in ("LD", "ST")
-        chosen = ports if is_wide else self._dice.sample(ports, self._dice.randint(1, len(ports)))
-        return sum(1 << port for port in chosen)
+        subset = ports if is_wide else self._dice.sample(ports, self._dice.randint(1, len(ports)))
+        return sum(1 << port for port in subset)
 
     def _sampled_latency(self, kind: str) -> int:
         if kind in _SLOW:
@@ -137,24 +137,24 @@ class _Sampler:
 
     def _latencies(self, scheme: Scheme) -> OperandLatencies:
         kind = self._kind(scheme)
-        own = self._cycles[kind] if kind else 0
+        kind_cycles = self._cycles[kind] if kind else 0
         if scheme.category in ("divide", "square-root"):
-            own = max(own, self._cycles["FP divide"])
+            kind_cycles = max(kind_cycles, self._cycles["FP divide"])
         dice = self._of(scheme.text, "latency")
         links = chain_maker(self._target.name).links_of(scheme.text)
         plain = sorted({link.source for link in links if _is_plain(link)})
         late = dice.choice(plain) if len(plain) > 1 and dice.random() < _LATE_SOURCE_SHARE else ""
-        less = min(dice.randint(1, 2), max(own - 1, 0))
+        less = min(dice.randint(1, 2), max(kind_cycles - 1, 0))
         latencies: dict[tuple[str, str], float | None] = {}
         for link in links:
             if link.source.endswith("data") or link.destination.endswith("data"):
                 continue  # forwarding says how long these take
             if link.source.endswith(_ADDRESS) and link.destination != _WRITTEN_BASE and "R" in scheme.memory:
-                cycles = own + self._load
+                cycles = kind_cycles + self._load
             elif link.source.endswith(_ADDRESS):
                 cycles = 1
             else:
-                cycles = max(own, 1) - (less if link.source == late else 0)
+                cycles = max(kind_cycles, 1) - (less if link.source == late else 0)
             latencies[link.source, link.destination] = float(cycles)
         return latencies
 

@@ -175,8 +175,8 @@ class _Tables:
             if len(names) > 1:  # older releases end at an instruction that their model lacks
                 half = len(names) // 2
                 parts = [{name: lines[name] for name in part} for part in (names[:half], names[half:])]
-                (first, units), (second, more) = map(self._rows_of_call, parts)
-                return first | second, units or more
+                (first, units), (second, second_units) = map(self._rows_of_call, parts)
+                return first | second, units or second_units
             if outcome.status == 0:
                 raise PredictorError(f"the tables of {self._cpu} cannot be read: {error}") from error
             return {}, ()

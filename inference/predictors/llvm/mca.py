@@ -79,15 +79,15 @@ class LlvmMca:
 
     @property
     def identity(self) -> Json:
-        chosen = self._settings
+        settings = self._settings
         return {
             "kind": KIND,
             "version": self.release.banner,
-            "cpu": chosen.cpu,
-            "flags": sorted(chosen.flags.split()),
-            "counting": chosen.counting,
-            "iterations": chosen.iterations,
-            "seconds": chosen.seconds,
+            "cpu": settings.cpu,
+            "flags": sorted(settings.flags.split()),
+            "counting": settings.counting,
+            "iterations": settings.iterations,
+            "seconds": settings.seconds,
         }
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:

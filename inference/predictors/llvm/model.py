@@ -34,10 +34,14 @@ _UNIT_NUMBER = re.compile(r"[\x00-\x1f]")
 class ModelAnswer:
     """The model's figures for a block.
 
-    `cycles`: inverse throughput by resources and dispatch alone. `uops` of one execution. `pressure`:
-    (resource, its cycles per execution), of used resources. `text`: the instructions in the syntax of GNU
-    assemblers. `latency`: of the slowest instruction, in cycles.
-    `failure`: why there is no answer; all other fields are empty then.
+    `uops` of one execution.
+
+    Attributes:
+        cycles: Inverse throughput by resources and dispatch alone.
+        pressure: (resource, its cycles per execution), of used resources.
+        text: The instructions in the syntax of GNU assemblers.
+        latency: Of the slowest instruction, in cycles.
+        failure: Why there is no answer; all other fields are empty then.
     """
 
     cycles: float = 0.0

@@ -89,8 +89,8 @@ def _chained_latencies(
     stages = {scheme: table[scheme] - 1 for scheme in table if not model.latencies[scheme]}
     latencies = dict(model.latencies)
     for scheme, pairs in chained.items():
-        least = min(filter(None, pairs.values()))
-        stages[scheme] = round(table[scheme] - least)
+        lowest = min(filter(None, pairs.values()))
+        stages[scheme] = round(table[scheme] - lowest)
         forwarded: dict[str, float] = {}  # of each source, the same to all destinations
         for (source, _), cycles in pairs.items():
             forwarded[source] = min(cycles or table[scheme], forwarded.get(source, table[scheme]))

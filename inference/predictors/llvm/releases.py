@@ -72,9 +72,9 @@ def _releases_at(_watched: tuple[tuple[str, int], ...]) -> tuple[Release, ...]:
     )
 
 
-def release_at(chosen: str) -> Release:
+def release_at(path: str) -> Release:
     """The release of a path that a user chose. Raises `PredictorError` for one that may not be chosen."""
-    return release_of(check_program("program", chosen, map(str, _candidates()), INSTALL))
+    return release_of(check_program("program", path, map(str, _candidates()), INSTALL))
 
 
 def release_of(program: str) -> Release:

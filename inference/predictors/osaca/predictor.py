@@ -136,16 +136,16 @@ class Osaca:
 
     @property
     def identity(self) -> Json:
-        chosen = self._settings
+        settings = self._settings
         return {
             "kind": KIND,
             "version": self.version,
-            "arch": chosen.arch,
-            "flags": chosen.flags,
-            "unknown": chosen.unknown,
+            "arch": settings.arch,
+            "flags": settings.flags,
+            "unknown": settings.unknown,
             "assembly": f"llvm-mc {self._mc.version}" if self._mc else text_writer(self.isa),
-            "seconds": [chosen.seconds, chosen.dependency_seconds],
-            **custom_model_digests(chosen.arch, self.isa),
+            "seconds": [settings.seconds, settings.dependency_seconds],
+            **custom_model_digests(settings.arch, self.isa),
         }
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:

@@ -98,9 +98,9 @@ class WarmAnalyser:
 
     @property
     def name(self) -> str:
-        chosen = self._settings
-        around = ", in a loop" if chosen.around == LOOP else ""
-        return f"{self._title} · {chosen.arch}{around}" + (" · loop" if chosen.mode == LOOP else "")
+        settings = self._settings
+        around = ", in a loop" if settings.around == LOOP else ""
+        return f"{self._title} · {settings.arch}{around}" + (" · loop" if settings.mode == LOOP else "")
 
     @property
     def identity(self) -> Json:
@@ -163,11 +163,13 @@ class WarmAnalyser:
             if self._checked:
                 return
             try:
-                known = json.loads(self._workers.greeting(_GREETING))["architectures"]
+                architectures = json.loads(self._workers.greeting(_GREETING))["architectures"]
             except (WorkerError, ValueError, KeyError, TypeError) as error:
                 raise PredictorError(
                     f"{self._title} does not work with {self._python}: {error}; {INSTALL}"
                 ) from error
-            if self._settings.arch not in known:
-                raise PredictorError(unknown_processor("arch", self._title, self._settings.arch, known))
+            if self._settings.arch not in architectures:
+                raise PredictorError(
+                    unknown_processor("arch", self._title, self._settings.arch, architectures)
+                )
             self._checked = True

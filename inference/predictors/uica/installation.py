@@ -68,16 +68,16 @@ def find(program: str = "", python: str = "") -> UicaFiles:
     if not directories:
         raise PredictorError(f"uiCA is not here{f' at {configured}' if configured else ''}: {INSTALL}")
     directory = directories[0]
-    own = _environment_of(directory)
-    decoder = _decoder(directory, own)
+    environment = _environment_of(directory)
+    decoder = _decoder(directory, environment)
     if decoder is None:
         raise PredictorError(
             f"uiCA in {directory} lacks its decoder, the Python module `xed`, which is built from XED's "
             f"sources and put beside uiCA.py: {INSTALL}"
         )
     if not python:
-        return UicaFiles(directory, _python_of(own, decoder), decoder)
-    usual = [str(own / "bin" / "python")] if own else []
+        return UicaFiles(directory, _python_of(environment, decoder), decoder)
+    usual = [str(environment / "bin" / "python")] if environment else []
     return UicaFiles(directory, check_program("python", python, [*usual, *pythons()], INSTALL), decoder)
 
 

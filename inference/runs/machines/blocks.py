@@ -43,7 +43,7 @@ def open_block_measurer(
         JobError: The machine's agent is too old for basic blocks.
     """
     if machine.kind == Machine.Kind.SIMULATED:
-        processor, known = simulated_machine(machine)
+        processor, schemes = simulated_machine(machine)
 
         def simulate(
             blocks: Sequence[Block],
@@ -53,7 +53,7 @@ def open_block_measurer(
         ) -> Iterator[tuple[int, Result]]:
             """Ignores loops and modes: a simulated processor has only one way to execute a block."""
             for index, block in enumerate(blocks):
-                unknown = block.unknown or [text for text, _ in block.terms if text not in known]
+                unknown = block.unknown or [text for text, _ in block.terms if text not in schemes]
                 if unknown:
                     note = f"has an instruction that the simulated processor does not know: {unknown[0]}"
                     yield index, Result("", "failed", note=note)

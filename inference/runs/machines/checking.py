@@ -128,8 +128,8 @@ def read_beat(message: Mapping[str, Any]) -> Beat:
     beat = Beat.read({name: value for name, value in message.items() if name != "type"})
     implausible: dict[str, Any] = {
         name: None
-        for name, (least, most) in _PLAUSIBLE.items()
-        if (value := getattr(beat, name)) is not None and not least <= value <= most
+        for name, (minimum, maximum) in _PLAUSIBLE.items()
+        if (value := getattr(beat, name)) is not None and not minimum <= value <= maximum
     }
     checks = {
         name: pair

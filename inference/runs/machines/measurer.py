@@ -141,8 +141,8 @@ def options_for(machine: Machine, before: datetime, options: Options = DEFAULTS)
     """
     options = replace(options, written_lines=written_lines_of(machine, before=before))
     row = newest_front_end(machine, before=before)
-    least = None if row is None else read_front_end(settled_readings(row)).full_rate_bytes
-    return options if least is None else replace(options, least_bytes=least)
+    full_rate_bytes = None if row is None else read_front_end(settled_readings(row)).full_rate_bytes
+    return options if full_rate_bytes is None else replace(options, least_bytes=full_rate_bytes)
 
 
 def written_lines_of(machine: Machine, before: datetime) -> int | None:
@@ -160,9 +160,9 @@ def written_lines_of(machine: Machine, before: datetime) -> int | None:
 
 def chosen_schemes(isa: ISA, selection: str | list[int]) -> list[str]:
     """The schemes of a run's selection, sorted; "all" selects the schemes without an exclusion."""
-    chosen = selected_schemes(isa, selection)
+    schemes = selected_schemes(isa, selection)
     return sorted(
-        isa.schemes.filter(exclusion="").values_list("text", flat=True) if chosen is None else chosen
+        isa.schemes.filter(exclusion="").values_list("text", flat=True) if schemes is None else schemes
     )
 
 

@@ -50,9 +50,9 @@ class _SameOrigin(urllib.request.HTTPRedirectHandler):
     ) -> urllib.request.Request | None:
         if _origin(newurl) != _origin(req.full_url):
             right = "if that is your site, make Pmweb with its address"
-            what = f"the site redirects to another origin, {newurl}, to which nothing was sent"
-            problem = {"where": req.full_url, "what": what, "right": right}
-            raise PmwebError(code, f"{what}: {right}", [problem])
+            message = f"the site redirects to another origin, {newurl}, to which nothing was sent"
+            problem = {"where": req.full_url, "what": message, "right": right}
+            raise PmwebError(code, f"{message}: {right}", [problem])
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 

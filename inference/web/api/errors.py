@@ -111,8 +111,8 @@ def _invalid(_request: HttpRequest, error: ValidationError) -> JsonResponse:
         flaws_by_place.setdefault(flaw.where, []).append(flaw)
     flaws = [_merged(alternatives) for alternatives in flaws_by_place.values()]
     first = flaws[0]
-    more = f" (and {len(flaws) - 1} more)" if len(flaws) > 1 else ""
-    return problem(422, f"{first.where}: {first.what}{more}", flaws)
+    suffix = f" (and {len(flaws) - 1} more)" if len(flaws) > 1 else ""
+    return problem(422, f"{first.where}: {first.what}{suffix}", flaws)
 
 
 def _where(location: Sequence[Any]) -> str:
@@ -135,9 +135,9 @@ def _merged(flaws: Sequence[Flaw]) -> Flaw:
     """One flaw for a value that matches no alternative of a union, for which pydantic reports several."""
     if len(flaws) == 1:
         return flaws[0]
-    what = " and ".join(dict.fromkeys(flaw.what for flaw in flaws))
+    message = " and ".join(dict.fromkeys(flaw.what for flaw in flaws))
     right = " or ".join(dict.fromkeys(flaw.right for flaw in flaws if flaw.right))
-    return Flaw(what, flaws[0].where, right)
+    return Flaw(message, flaws[0].where, right)
 
 
 def _field(_request: HttpRequest, error: RequestError) -> JsonResponse:

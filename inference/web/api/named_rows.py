@@ -193,8 +193,8 @@ def _export(request: HttpRequest, row: Any, export: Export[Any]) -> HttpResponse
         ExchangeError: The row cannot be written in this format.
     """
     if not export.describes(row.isa.name):
-        what = f"{export.title} does not support {row.isa.name}"
-        raise ProblemError(422, what, where="path file_format", right="another format")
+        message = f"{export.title} does not support {row.isa.name}"
+        raise ProblemError(422, message, where="path file_format", right="another format")
     text = export.write(row)
     access.log_action(request, AuditAction.EXPORTED, row)
     return attachment(text, f"{export.content_type}; charset=utf-8", row.name, export.extension)

@@ -23,7 +23,7 @@ BLOCKING = {
 
 def test_six_blocking_instructions_are_too_few_for_the_processor_of_appendix_e1() -> None:
     strategy = with_blocking("I", BLOCKING, 6)
-    found = blind_spot(strategy, ports=3, uops={"I": 6}, known=BLOCKING)
+    found = blind_spot(strategy, ports=3, uops={"I": 6}, known_uops=BLOCKING)
     assert found is not None
     for experiment in strategy:
         assert inverse_throughput(found.first, experiment) == inverse_throughput(found.second, experiment)
@@ -72,4 +72,4 @@ def test_what_cannot_be_checked_is_refused() -> None:
     with pytest.raises(UnknownSchemeError):
         blind_spot([Experiment.of(["b"])], ports=2, uops={"a": 1})
     with pytest.raises(InvalidInputError, match="on ports 0 to"):
-        blind_spot([Experiment.of(["a"])], ports=2, uops={"a": 1}, known={"b": ((0b100, 1),)})
+        blind_spot([Experiment.of(["a"])], ports=2, uops={"a": 1}, known_uops={"b": ((0b100, 1),)})

@@ -14,6 +14,7 @@ from inference.core.core_model.scheduler_experiments import (
     MAX_BLOCKS,
     dependent_blocks,
     is_port_limited,
+    operation_kinds,
 )
 from inference.core.core_model.scheduler_inference import (
     MIN_BLOCKS,
@@ -23,8 +24,9 @@ from inference.core.core_model.scheduler_inference import (
 )
 from inference.isa.blocks import Block, accesses_of, block_of_hex, block_of_text
 from inference.isa.machine_bodies import CannotMeasureError
-from inference.isa.targets import X86
+from inference.isa.targets import AARCH64, RISCV, X86, target_of
 from inference.isa.x86.dependent_blocks import dependent_block
+from inference.measuring.simulated_core.sampled import sampled_core
 from tests.core.core_model.test_scheduler_inference import CORE, KINDS, MODEL, few_policies, measured_bodies
 from tests.measuring.test_scheduled_core import ADD, MULTIPLY
 
@@ -54,6 +56,15 @@ def finding(blocks: list[MeasuredBlock], *, wastes: bool = True) -> CoreSchedule
     """What a search of few policies finds."""
     pulse = few_policies()
     return infer_core_scheduler(MODEL, measured_bodies(wastes=wastes), KINDS, pulse, seed=2, blocks=blocks)
+
+
+@pytest.mark.parametrize("isa", [AARCH64, RISCV])
+def test_blocks_of_every_set_are_drawn_and_read(isa: str) -> None:
+    model = sampled_core(isa, 3).model
+    kinds = operation_kinds(model, target_of(isa).schemes.schemes())
+    blocks = dependent_blocks(isa, model, kinds, seed=1)
+    assert len(blocks) >= MIN_BLOCKS
+    assert {block.isa for block in blocks} == {isa}
 
 
 def test_a_policy_that_wastes_everywhere_is_kept_and_right_on_both() -> None:

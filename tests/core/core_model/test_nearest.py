@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from inference.core.core_model import Assumptions, BoundKind, CoreModel, CorePrediction
-from inference.core.core_model.nearest import CoreModelBlocks
+from inference.core.core_model.nearest import CoreModelBlocks, nearest_scheme
 from inference.core.mapping import PortMapping
 from inference.isa.blocks import Block, read_blocks
+from inference.isa.targets import AARCH64, target_of
 from tests.core.core_model.small_core import ADD, CORE, IMUL, LOAD
 
 NEAREST = Assumptions(nearest=True)
@@ -184,3 +185,21 @@ def test_what_is_measured_is_not_taken_from_others() -> None:
     found = CoreModelBlocks(own, NEAREST).predict(block("pxor xmm0, xmm0"))
     assert found.substitutions == ()
     assert bound(found, BoundKind.DEPENDENCES) == 1
+
+
+LOAD_BYTE = "ldrb GPR[32]:W, MEM[8{}]:R"
+FORMS = ("", ",base+index", ",pre", ",post")
+
+
+@pytest.mark.parametrize(
+    ("form", "nearest"), [(",pre", ",post"), (",base+index", ""), (",post", ",pre"), ("", ",base+index")]
+)
+def test_a_form_that_moves_its_base_stands_for_no_other(form: str, nearest: str) -> None:
+    known = [
+        target_of(AARCH64).schemes.scheme_of(LOAD_BYTE.format(other)) for other in FORMS if other != form
+    ]
+    scheme = target_of(AARCH64).schemes.scheme_of(LOAD_BYTE.format(form))
+    assert scheme is not None
+    found = nearest_scheme(scheme, filter(None, known))
+    assert found is not None
+    assert found.text == LOAD_BYTE.format(nearest)

@@ -139,3 +139,15 @@ def test_older_uops_delay_a_chain_where_ports_are_chosen_at_issue(binding: Bindi
     model = replace(SMALL, scheduler=CoreScheduler(SchedulerPolicy(binding), 4, 0b1111))
     found = predicted(".loop:\nmov rax, [rax]\nmov rbx, [rax+8]\njne .loop", model)
     assert found.cycles == pytest.approx(cycles)
+
+
+def test_a_policy_that_binds_at_issue_holds_for_ports_of_no_experiment() -> None:
+    chased = "mov rax, [rax]\nmov rcx, [rax + 8]"
+    load = "mov GPR[64]:W, MEM[64]:R"
+    mapping = replace(PORTS, usage={**PORTS.usage, load: ((1 << 6, 1),)})
+    model = replace(WITH, mapping=mapping, latencies={load: {("2 address", "1"): 4.0}})
+    queued = bounds(chased, model)
+    at_issue = replace(SCHEDULER, policy=SchedulerPolicy(Binding.AT_ISSUE))
+    assert BoundKind.SCHEDULER not in queued
+    # The younger load of an iteration is older than the chain's next one, and takes the port before it.
+    assert bounds(chased, replace(model, scheduler=at_issue))[BoundKind.SCHEDULER] == pytest.approx(5)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.core.experiment import Experiment
+from inference.core.experiment import Experiment, Unit
 from inference.core.judging.agreement import GRADES, biases, grade_of
 from inference.core.judging.sheet import (
     ComparedPoints,
@@ -19,7 +19,6 @@ from inference.core.judging.sheet import (
     answered_by_all,
     compared,
 )
-from inference.core.metrics import Unit
 from inference.core.tables import ExperimentTable
 
 SCHEMES = ("add", "div", "mul")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.core.experiment import Experiment
+from inference.core.experiment import Experiment, Unit
 from inference.core.judging.accuracy import Grade, floor_of, verdict
 from inference.core.judging.agreement import ABOVE_TOLERANCE, NEAR_TOLERANCE, agreement, errors_by_group
 from inference.core.judging.disagreement import differences, disagreements, distinguishing_items
@@ -22,7 +22,7 @@ from inference.core.judging.sheet import (
     Items,
     ItemSelection,
 )
-from inference.core.metrics import Unit, score
+from inference.core.metrics import score
 from inference.core.tables import ExperimentTable
 
 SCHEMES = ("add", "div", "mul")

@@ -59,7 +59,7 @@ def run(
     singletons = plan.singletons(sorted(mapping.usage))
     known = dict(zip(singletons, ask(singletons), strict=True))
     alone = {e.schemes[0]: cycles for e, cycles in known.items() if not np.isnan(cycles)}
-    rounds = adaptive(alone, 0.05, most=most, domains=domains or {})
+    rounds = adaptive(alone, 0.05, max_questions=most, domains=domains or {})
     asked = next(rounds)
     while True:
         assert len(set(asked)) == len(asked) > 0, "no round is empty"

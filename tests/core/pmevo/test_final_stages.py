@@ -111,9 +111,9 @@ def test_a_number_that_is_given_counts() -> None:
 
 def test_a_search_begins_with_the_ports_that_the_quickest_schemes_of_each_part_show() -> None:
     alone = {"add": 0.25, "shift": 0.5, "load": 0.5, "store": 1.0}
-    assert first_ports(alone, PARTS, most=16) == 4 + 2 + 1
-    assert first_ports(alone, {}, most=16) == 4
-    assert first_ports(alone, PARTS, most=5) == 5
+    assert first_ports(alone, PARTS, max_ports=16) == 4 + 2 + 1
+    assert first_ports(alone, {}, max_ports=16) == 4
+    assert first_ports(alone, PARTS, max_ports=5) == 5
 
 
 @pytest.mark.parametrize(("least", "is_explained"), [(1 / 3, True), (0.27, False)])
@@ -131,7 +131,7 @@ def test_parts_that_share_their_ports_leave_none_without_use() -> None:
     shared = PortMapping(tuple("01"), {"add": ((0b11, 1),), "vadd": ((0b11, 1),), "mul": ((0b01, 1),)})
     parts = {"add": "integer", "mul": "integer", "vadd": "vector"}
     alone = next(iter(SimulatedProcessor(shared).measure([Experiment.of({"add": 1})]))).cycles
-    assert first_ports({"add": alone, "vadd": alone}, parts, most=16) == 4
+    assert first_ports({"add": alone, "vadd": alone}, parts, max_ports=16) == 4
     problem = PMEvoProblem(tuple(shared.usage), replace(QUICK, apart=False), domains=parts)
     found = infer(problem, SimulatedProcessor(shared), Listener(), seed=1)
     assert found.final_error < 0.01

@@ -141,5 +141,5 @@ def test_buses_may_be_shared_by_multiplications_with_disjoint_ports() -> None:
 @pytest.mark.parametrize("number", [0, 3])
 def test_too_few_experiments_are_refused(number: int) -> None:
     experiments: Sequence[ScheduledExperiment] = measured(None)[:number]
-    with pytest.raises(InvalidInputError, match="four experiments or more"):
+    with pytest.raises(InvalidInputError, match="from 4 experiments or more"):
         infer_scheduler(experiments, always)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from inference.web.contributions import PANELS, PanelPlace
+from inference.web.contributions import PanelPlace, contributed
 
 TEMPLATES = Path(settings.BASE_DIR) / "templates"
 _CYCLES = re.compile(r"\bcycles\b", re.IGNORECASE)
@@ -67,7 +67,7 @@ _PAGES = {
 
 def _includers(name: str, texts: dict[str, str]) -> list[str]:
     directory = name.rpartition("/")[0]
-    pages = [_PAGES[panel.page] for panel in PANELS if panel.template == name]
+    pages = [_PAGES[panel.page] for panel in contributed("PANELS") if panel.template == name]
     return pages + [
         other
         for other, text in texts.items()

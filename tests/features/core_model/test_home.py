@@ -16,7 +16,7 @@ from inference.models import InstructionScheme, Machine, PortMapping, Run, Schem
 from inference.storage.exporting import CORE_MODEL_EXPORTS
 from inference.storage.instruction_sets import store_isa
 from inference.storage.mappings import store_mapping
-from inference.storage.result_names import machine_label
+from inference.storage.names import machine_label
 from tests.rows.library import visitor
 from tests.simulated import simulated_machine
 from tests.work import work_off

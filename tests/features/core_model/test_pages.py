@@ -16,7 +16,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from anica_app.web.presentation import ticked
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.asking.loop.answer import closest_bound
 from inference.features.asking.predictors.query import row_for
@@ -32,6 +31,7 @@ from inference.storage.core_models import core_model_of
 from inference.storage.exporting import CORE_MODEL_EXPORTS, LLVM_SOURCES
 from inference.storage.mappings import store_mapping
 from inference.web.deleting import dependents_of
+from inference.web.presentation import ticked
 from tests.doors import printed
 from tests.features.core_model.stored_model import ADD, CODE, IMUL, chain_of
 from tests.work import work_off

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from django.test import Client
 
-from inference.core.experiment import Experiment
-from inference.core.metrics import Unit
+from inference.core.experiment import Experiment, Unit
 from inference.features.judging.engine import evaluation_sheets
 from inference.features.judging.engine.query import heat_map_of, scores_of
 from inference.features.judging.engine.views import VIEWS

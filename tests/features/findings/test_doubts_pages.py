@@ -36,7 +36,7 @@ from tests.explained import (
 from tests.simulated import simulated_machine
 
 pytestmark = pytest.mark.django_db
-MAX_QUERIES = 32
+MAX_QUERIES = 33
 WHY, DECIDES = 4, 5
 """Columns of the table."""
 OTHER = Value(PORTS, {**TRUTH.usage, IMUL: ((0b0001, 1), (0b0010, 1)), LOAD: ((0b1000, 1),)}, 5.0)

@@ -91,7 +91,7 @@ def test_a_mapping_file_can_be_simulated(site, tmp_path):
 def test_ctrl_c_cancels_the_run(site):
     run, command = start_long_run(site)
     command.send_signal(signal.SIGINT)
-    assert command.wait(30) == 1
+    assert command.wait(60) == 1
     assert state(run) == "cancelled"
     assert not PortMapping.objects.filter(run=run).exists()
 

@@ -305,7 +305,7 @@ def test_families_are_known_beside_the_answers(visitor: Client, offers, monkeypa
         seen.append((isa, code, [row.name for row in predictors]))
         return [BlockNote("a family of a campaign", "/families/7/")]
 
-    monkeypatch.setattr(contributions, "BLOCK_NOTES", [notes])
+    monkeypatch.setattr(contributions, "contributed", lambda name: [notes] if name == "BLOCK_NOTES" else [])
     address = tools_address_in(answer(visitor, "add rax, rbx"))
     assert '<a href="/families/7/">a family of a campaign</a>' in visitor.get(address).text
     assert seen == [("x86-64", bytes.fromhex("4801d8"), [])]

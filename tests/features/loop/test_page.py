@@ -10,8 +10,8 @@ import pytest
 from django.test import Client, override_settings
 from django.urls import reverse
 
-from inference.features.asking.loop.cpus import chosen_cpu, cpus
 from inference.features.asking.loop.pages import EXAMPLE
+from inference.features.asking.loop.query import chosen_cpu, cpus
 from inference.features.asking.loop.request import TEXT_LIMIT, LoopQuestion
 from inference.features.learning.core_model.storing import store_document
 from inference.features.library.gallery.query import recorded_cores

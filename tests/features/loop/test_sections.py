@@ -22,7 +22,6 @@ from inference.features.asking.loop.comparison import (
     side_by_side,
     unrolled,
 )
-from inference.features.asking.loop.cpus import LoopCpu
 from inference.features.asking.loop.dependency_graph import graph_context
 from inference.features.asking.loop.instruction_table import (
     bounds_context,
@@ -31,6 +30,7 @@ from inference.features.asking.loop.instruction_table import (
     ports_text,
     uops_text,
 )
+from inference.features.asking.loop.query import LoopCpu
 from inference.features.asking.loop.request import LoopQuestion
 from inference.features.library.gallery.query import recorded_core
 from inference.figures.dependency_graph import edge_text

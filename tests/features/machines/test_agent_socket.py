@@ -149,6 +149,7 @@ async def test_hello_comes_soon_and_signs_of_life_go_on(lab, monkeypatch):
 async def test_who_does_not_know_of_the_batch_it_was_given_begins_anew(lab, monkeypatch):
     """The message with the batch was lost, or the one with its results."""
     _, token, _, _, number = lab
+    monkeypatch.setattr(consumer, "OUT_OF_STEP_SECONDS", 600.0)
     async with welcomed(token) as socket:
         batch = await heard(socket)
         await socket.send_to(text_data=encode("beat", state="idle"))

@@ -102,7 +102,7 @@ def test_failures_are_remembered_as_what_they_are():
 
 def test_the_oldest_answers_give_way():
     row = Predictor.objects.create(name="x", kind="command", key="k")
-    store = DatabaseAnswers(row, X86, most=10)
+    store = DatabaseAnswers(row, X86, max_answers=10)
     for begin in range(0, 30, 6):
         store.remember({bytes([number]): Answer(cycles=1.0) for number in range(begin, begin + 6)})
         store.flush()

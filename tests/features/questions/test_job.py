@@ -36,7 +36,7 @@ class Tool:
 
     def predict(self, blocks):
         if self._after is not None:
-            assert self._after.wait(20)
+            assert self._after.wait(60)
         if isinstance(self._says, Exception):
             raise self._says
         return [self._says for _ in blocks]

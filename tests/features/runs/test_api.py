@@ -204,7 +204,7 @@ def test_a_stream_goes_on_while_the_run_does_and_ends_with_it(
         return True
 
     async def followed() -> list[dict[str, str]]:
-        return await asyncio.wait_for(_streamed(program.token, path), 20)
+        return await asyncio.wait_for(_streamed(program.token, path), 60)
 
     monkeypatch.setattr(events_api, "_wait_for_news", news)
     events = async_to_sync(followed)()  # the database is that of this thread

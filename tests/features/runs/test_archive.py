@@ -12,9 +12,8 @@ from django.core.management.base import CommandError
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from inference.core.experiment import Experiment, Measured, MeasurementState
+from inference.core.experiment import Experiment, Measured, MeasurementState, Unit
 from inference.core.mapping import PortMapping as Mapping
-from inference.core.metrics import Unit
 from inference.features.running.runs.archive import store_archive
 from inference.formats import run_archive_reading
 from inference.formats.problems import ExchangeError

@@ -30,7 +30,7 @@ def readings(monkeypatch):
     def counted(run_id, seq, limit):
         events = journal.events_since(run_id, seq, limit)
         readings.append((run_id, seq))  # after the query: who sees this knows what the answer holds
-        assert readings.go.wait(20)
+        assert readings.go.wait(60)
         return events
 
     monkeypatch.setattr(shared_journal, "events_since", counted)

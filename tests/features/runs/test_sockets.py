@@ -23,12 +23,12 @@ APPLICATION = URLRouter(websocket_urlpatterns)
 async def listening(address):
     """A connected socket of somebody whom the site has let in."""
     communicator = WebsocketCommunicator(APPLICATION, address)
-    connected, _ = await communicator.connect()
+    connected, _ = await communicator.connect(timeout=SOON)
     assert connected
     try:
         yield communicator
     finally:
-        await communicator.disconnect()
+        await communicator.disconnect(timeout=SOON)
 
 
 async def receive(socket, count):

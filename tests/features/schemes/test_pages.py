@@ -104,16 +104,16 @@ def test_witnesses_and_verdicts_are_listed_also_where_a_scheme_is_excluded(visit
 def test_other_apps_add_sections_that_may_have_nothing_to_say(
     visitor: Client, isa: ISA, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(contributions, "PANELS", [])
     spoken = [("TOLD", 1)]
     template = "partials/terms.html"
-    contributions.PANELS.extend(
+    panels = [
         contributions.PagePanel(contributions.PanelPlace.SCHEME, name, name.upper(), template, context)
         for name, context in (
             ("told", lambda request, scheme: {"terms": spoken}),
             ("silent", lambda request, scheme: None),
         )
-    )
+    ]
+    monkeypatch.setattr(contributions, "contributed", {"PANELS": panels, "MENUS": []}.get)
     shown = page(visitor, ADD).context["panels"]
     assert [(one.panel.name, one.context["terms"]) for one in shown] == [("told", spoken)]
     assert "TOLD" in page(visitor, ADD).content.decode()

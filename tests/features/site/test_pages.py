@@ -14,9 +14,9 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from inference.core.experiment import Unit
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
-from inference.core.metrics import Unit
 from inference.features.learning.core_model.storing import store_parts
 from inference.features.publishing.site.request import PublishedItem
 from inference.features.publishing.site.static_site import pages_of, private_words, site_of

@@ -48,8 +48,8 @@ def best_known_first(
         arrays.occurrences
     ):
         return None
-    known = np.sort(order[:_KNOWN])
-    subset = arrays.among(known)
+    candidates = np.sort(order[:_KNOWN])
+    subset = arrays.among(candidates)
     starts = [
         subset.point(Usage.random(subset.times, settings.n_ports, random(_STREAMS + k)))
         for k in range(STARTS)
@@ -61,7 +61,7 @@ def best_known_first(
     point = search.point
     full = BoundedSearch(arrays, (), settings, random, pulse)
     usage = Usage.empty(len(order))
-    for k, scheme in enumerate(known.tolist()):
+    for k, scheme in enumerate(candidates.tolist()):
         usage.set_row(scheme, point.usage.row(k))
         usage.slots[scheme] = point.usage.slots[k]
     for scheme in order[_KNOWN:].tolist():

@@ -61,8 +61,10 @@ _BETTER = 1e-9  # less than this is rounding, not an improvement
 class BoundedState:
     """State between two local searches: `done` of them, the last `barren` of which found nothing better.
 
-    `usage`: the best mapping so far, None before the first search; `value`: its objective. `issue_width`:
-    slots per cycle that it was found with, None where slots do not count.
+    Attributes:
+        usage: The best mapping so far, None before the first search.
+        value: Its objective.
+        issue_width: Slots per cycle that it was found with, None where slots do not count.
     """
 
     issue_width: float | None
@@ -138,9 +140,9 @@ class BoundedSearch:
         k = self.state.done
         random = self._random(k)
         width = self.state.issue_width
-        known = self._first() if k == 0 else None
-        if known is not None:
-            usage, width, openly = known.usage, known.issue_width, False
+        first_usage = self._first() if k == 0 else None
+        if first_usage is not None:
+            usage, width, openly = first_usage.usage, first_usage.issue_width, False
         elif k < len(self._starts):
             usage, openly = self._remove_wide(self._starts[k], width), True
         elif k < len(self._starts) + len(self._wider):
@@ -171,14 +173,14 @@ class BoundedSearch:
             self._pulse()
             return self._arrays.value(usage, objective, self.prices, forgive_waste=forgive_waste)
 
-        most = COST * self._arrays.experiments_per_scheme
+        max_steps = COST * self._arrays.experiments_per_scheme
         usage = self._best
         if self._settings.apart:
-            usage = prefer_own_ports(usage, domains, value, most)
+            usage = prefer_own_ports(usage, domains, value, max_steps)
         if self._settings.forgive_waste:
             usage = prefer_fewer(usage, domains, partial(value, forgive_waste=True))
         if self._settings.regular_forms:
-            usage = prefer_forms(usage, forms, value, most)
+            usage = prefer_forms(usage, forms, value, max_steps)
         return self._arrays.point(usage, width)
 
     @property
@@ -243,11 +245,11 @@ class BoundedSearch:
         sets = self._sets(self.state.issue_width)
         change = _WAYS[int(random.integers(len(_WAYS)))] if kinds else _MORE
         if change in (_ANEW, _MORE):
-            more = int(sets.listed[int(random.integers(len(sets.listed)))])
+            extra_mask = int(sets.listed[int(random.integers(len(sets.listed)))])
             for scheme in random.permutation(len(usage.sizes))[: int(len(usage.sizes) * _SOME)].tolist():
                 row = dict(usage.row(scheme)) if change == _MORE else {}
-                if change == _MORE and len(row) < MAX_KINDS and not more & ~self._ports_of(scheme):
-                    row.setdefault(more, 1)
+                if change == _MORE and len(row) < MAX_KINDS and not extra_mask & ~self._ports_of(scheme):
+                    row.setdefault(extra_mask, 1)
                 usage.set_row(scheme, sorted(row.items()))
             return usage
         mask = kinds[int(random.integers(len(kinds)))]
@@ -281,8 +283,8 @@ def in_use(usage: Usage) -> Lists:
     return Lists(used, most_used(kinds), used)
 
 
-def _spread(front: Sequence[RefitPoint], most: int) -> list[RefitPoint]:
-    """At most `most` points, evenly spread over the front, its ends included."""
-    if len(front) <= most:
+def _spread(front: Sequence[RefitPoint], limit: int) -> list[RefitPoint]:
+    """At most `limit` points, evenly spread over the front, its ends included."""
+    if len(front) <= limit:
         return list(front)
-    return [front[round(k * (len(front) - 1) / (most - 1))] for k in range(most)]
+    return [front[round(k * (len(front) - 1) / (limit - 1))] for k in range(limit)]

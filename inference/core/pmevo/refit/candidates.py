@@ -36,22 +36,24 @@ def errors_of(
     """Sum of the losses with the µops in `tried`; where it reaches `limit`, some value from `limit` on."""
     joint, joint_counts = around.joint, around.joint_counts
     n_joint = (1 << n_kinds) - 1
-    for chosen in range(n_joint):
+    for joint_choice in range(n_joint):
         mask, count = 0, 0.0
         for k in range(n_kinds):
-            if (chosen + 1) >> k & 1:
+            if (joint_choice + 1) >> k & 1:
                 mask |= around.tried[k]
                 count += around.tried_counts[k]
-        joint[chosen], joint_counts[chosen] = mask, count
+        joint[joint_choice], joint_counts[joint_choice] = mask, count
     total = 0.0
     start = 0
     for i in range(n):
         cycles = max(around.alone[i], (around.beside[i] + slots * around.repeats[i]) * objective.per_slot)
         end = around.ends[i]
         for j in range(n_joint):
-            mask, more = joint[j], joint_counts[j] * around.repeats[i]
+            mask, extra = joint[j], joint_counts[j] * around.repeats[i]
             for u in range(np.uint64(start), np.uint64(end)):
-                value = (around.masses[u] + more) * around.widths[np.uint64(size_of(around.unions[u] | mask))]
+                value = (around.masses[u] + extra) * around.widths[
+                    np.uint64(size_of(around.unions[u] | mask))
+                ]
                 cycles = value if value > cycles else cycles
         total += loss_of(cycles, around.measured[i], objective.loss)
         if total >= limit:

@@ -47,12 +47,17 @@ _NARROWED = 1.5  # factor between the numbers of kinds that are narrowed
 class ChainPlace:
     """The progress of a chain, in numbers and texts that a checkpoint can hold.
 
-    `stage`: OPEN and FEWER in every round, then LAST, which removes kinds to the end, NARROW, which trades
-    accuracy for volume, and DONE. `position`: schemes done in the sweep, `changed` of which got other µops;
-    None between two sweeps. `sweep`: number of sweeps so far; `opened`: of these in this stage. `barren`:
-    unsuccessful rounds in a row; `cost`: the lowest before the last round. `left`: kinds after the last
-    sweep, `error`: D_avg then. `narrowed`: finished sweeps of NARROW, over `levels`, which are numbers of
-    kinds.
+    Attributes:
+        stage: OPEN and FEWER in every round, then LAST, which removes kinds to the end, NARROW, which
+            trades accuracy for volume, and DONE.
+        position: Schemes done in the sweep, `changed` of which got other µops; None between two sweeps.
+        sweep: Number of sweeps so far.
+        opened: Of these in this stage.
+        barren: Unsuccessful rounds in a row.
+        cost: The lowest before the last round.
+        left: Kinds after the last sweep.
+        error: D_avg then.
+        narrowed: Finished sweeps of NARROW, over `levels`, which are numbers of kinds.
     """
 
     stage: str = OPEN
@@ -221,8 +226,8 @@ class Chain:
         self._trials.clear()
         kinds = usage.kinds()
         self.losses = {mask: loss for mask, loss in self.losses.items() if mask in kinds}
-        most = min(_MANY_KINDS, _SWEEP_AFTER * self.place.left)
-        if len(kinds) <= max(_FEW_KINDS, most):
+        max_kinds = min(_MANY_KINDS, _SWEEP_AFTER * self.place.left)
+        if len(kinds) <= max(_FEW_KINDS, max_kinds):
             self.place = replace(self.place, position=0)
 
     def _without(self, mask: int) -> tuple[float, Usage]:
@@ -297,5 +302,5 @@ def _levels(front: tuple[RefitPoint, ...]) -> tuple[int, ...]:
 
 def most_used(kinds: dict[int, int]) -> Int64s:
     """The kinds with most users, ascending."""
-    most = sorted(kinds, key=lambda mask: (-kinds[mask], mask))[:_POOL]
-    return np.array(sorted(most), dtype=np.int64)
+    pool = sorted(kinds, key=lambda mask: (-kinds[mask], mask))[:_POOL]
+    return np.array(sorted(pool), dtype=np.int64)

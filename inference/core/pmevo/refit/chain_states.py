@@ -62,8 +62,10 @@ def unpack_chains(
     facts: Sequence[Json], arrays: Mapping[str, npt.NDArray[np.generic]], n_ports: int
 ) -> tuple[ChainState, ...]:
     """The chains in JSON and arrays from `pack_chains`."""
-    own = {name.removeprefix(_PREFIX): array for name, array in arrays.items() if name.startswith(_PREFIX)}
-    population = unpack(own, facts[0]["n_schemes"], n_ports)
+    chain_arrays = {
+        name.removeprefix(_PREFIX): array for name, array in arrays.items() if name.startswith(_PREFIX)
+    }
+    population = unpack(chain_arrays, facts[0]["n_schemes"], n_ports)
     usages = iter([Usage.of(population, k) for k in range(population.n_mappings)])
     return tuple(
         ChainState(
@@ -94,11 +96,11 @@ def unpack_bounded(facts: Json, arrays: Mapping[str, npt.NDArray[np.generic]], n
     """The state in JSON and arrays from `pack_bounded`."""
     usage = None
     if facts["n_schemes"]:
-        own = {
+        chain_arrays = {
             name.removeprefix(_BOUNDED): array for name, array in arrays.items() if name.startswith(_BOUNDED)
         }
-        slots = np.asarray(own.pop("slots"), dtype=np.int64)
-        usage = replace(Usage.of(unpack(own, facts["n_schemes"], n_ports), 0), slots=slots)
+        slots = np.asarray(chain_arrays.pop("slots"), dtype=np.int64)
+        usage = replace(Usage.of(unpack(chain_arrays, facts["n_schemes"], n_ports), 0), slots=slots)
     value = math.inf if facts["value"] == "inf" else facts["value"]
     return BoundedState(facts["issue_width"], facts["done"], facts["barren"], usage, value)
 

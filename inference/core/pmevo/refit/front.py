@@ -21,8 +21,10 @@ _NARROWER = 0.97  # of mappings with equally many kinds, a less accurate one nee
 class RefitPoint:
     """A mapping of a re-fit; `usage` is a copy that does not change.
 
-    `error`: D_avg, a fraction. `volume`: µop volume of all schemes, not of the representatives alone.
-    `issue_width`: slots per cycle, None where the slots in `usage` do not count.
+    Attributes:
+        error: D_avg, a fraction.
+        volume: µop volume of all schemes, not of the representatives alone.
+        issue_width: Slots per cycle, None where the slots in `usage` do not count.
     """
 
     error: float

@@ -47,9 +47,14 @@ class UsedKinds(NamedTuple):
 class RefitSurroundings(NamedTuple):
     """The other schemes in the experiments of one scheme: unions of port sets, with the µops inside each.
 
-    `ends[i]`: end of the unions of the i-th experiment; the empty union comes first. `alone`: cycles without
-    the scheme; `beside`: issue slots without it; `repeats`: of the scheme; `measured`: cycles of the
-    experiment. The other arrays are scratch; `best_slots` has one number, the slots that belong to `best`.
+    `ends[i]`: end of the unions of the i-th experiment; the empty union comes first.
+
+    Attributes:
+        alone: Cycles without the scheme.
+        beside: Issue slots without it.
+        repeats: Of the scheme.
+        measured: Cycles of the experiment. The other arrays are scratch; `best_slots` has one number, the
+            slots that belong to `best`.
     """
 
     unions: Integers

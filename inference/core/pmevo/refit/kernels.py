@@ -145,9 +145,9 @@ def _most(time: Number, mask: Number) -> Number:
 
 
 @compiled_in_place
-def _paired(i: int, most: int) -> Number:
+def _paired(i: int, limit: int) -> Number:
     """The i-th count to try: 1, 2, … and the two largest, which fill the scheme's time."""
-    return i + 1 if i < _MAX_PAIRED else most - (i - _MAX_PAIRED)
+    return i + 1 if i < _MAX_PAIRED else limit - (i - _MAX_PAIRED)
 
 
 @compiled_in_place
@@ -166,9 +166,9 @@ def _other_slots(
         return best, n_best
     for k in range(n_best):
         around.tried[k], around.tried_counts[k] = around.best[k], around.best_counts[k]
-    most = np.int64(time / objective.per_slot * _SLACK) + 1
+    max_slots = np.int64(time / objective.per_slot * _SLACK) + 1
     now = around.best_slots[0]
-    for slots in range(max(1, now - _NEARBY_SLOTS), min(most, now + _NEARBY_SLOTS) + 1):
+    for slots in range(max(1, now - _NEARBY_SLOTS), min(max_slots, now + _NEARBY_SLOTS) + 1):
         if slots != now:
             best, n_best = consider(around, n, n_best, slots, used, objective, prices, best, n_best)
     return best, n_best
@@ -196,32 +196,32 @@ def _neighbours(  # noqa: PLR0912 one loop nest, which compiled code does not sp
     slots = around.best_slots[0]
     for k in range(n_start):
         start[k], counts[k] = around.best[k], around.best_counts[k]
-    for left_out in range(n_start + 1):
+    for dropped in range(n_start + 1):
         size = 0
         for k in range(n_start):
-            if k != left_out:
+            if k != dropped:
                 around.tried[size], around.tried_counts[size] = start[k], counts[k]
                 size += 1
-        adding = left_out == n_start
+        adding = dropped == n_start
         if size == len(around.tried):
             continue
         if not adding and objective.per_slot > 0:
-            for more in range(min(int(counts[left_out]), _NEARBY_SLOTS) + 1):
-                best, n_best = consider(around, n, size, slots + more, used, objective, prices, best, n_best)
+            for extra in range(min(int(counts[dropped]), _NEARBY_SLOTS) + 1):
+                best, n_best = consider(around, n, size, slots + extra, used, objective, prices, best, n_best)
         elif size and not adding:
             best, n_best = consider(around, n, size, slots, used, objective, prices, best, n_best)
         for mask in moves:
-            if nearby and not adding and size_of(mask ^ start[left_out]) > 1:
+            if nearby and not adding and size_of(mask ^ start[dropped]) > 1:
                 continue
             repeated = False
             for k in range(size):
                 repeated |= around.tried[k] == mask
             if repeated:
                 continue
-            centre = np.int64(2) if adding else np.int64(counts[left_out])
+            centre = np.int64(2) if adding else np.int64(counts[dropped])
             around.tried[size] = mask
-            most = np.int64(min(_most(time, mask), centre + 1))
-            for count in range(max(1, int(centre) - 1), int(most) + 1):
+            max_count = np.int64(min(_most(time, mask), centre + 1))
+            for count in range(max(1, int(centre) - 1), int(max_count) + 1):
                 around.tried_counts[size] = count
                 best, n_best = consider(around, n, size + 1, slots, used, objective, prices, best, n_best)
                 if adding and objective.per_slot > 0 and slots > count:

@@ -20,10 +20,15 @@ MEAN = Objective(RELATIVE_LOSS, per_slot=0.0)
 class Prices(NamedTuple):
     """Prices of µops and slots, in units of the objective's sum of losses.
 
-    `kind`: for each kind of µop that no other scheme uses. `volume`: for each µop and port that it can use.
-    `uop` and `slot`: for each of these, whatever it can use. `rare`: for each kind that others use, times the
-    logarithm of all schemes to its users: of two kinds that explain as much, the one in common use. `none`:
-    for a scheme without µops that takes longer alone than its slot, as the width may hide it in all mixes.
+    `uop` and `slot`: for each of these, whatever it can use.
+
+    Attributes:
+        kind: For each kind of µop that no other scheme uses.
+        volume: For each µop and port that it can use.
+        rare: For each kind that others use, times the logarithm of all schemes to its users: of two kinds
+            that explain as much, the one in common use.
+        none: For a scheme without µops that takes longer alone than its slot, as the width may hide it in
+            all mixes.
     """
 
     kind: float

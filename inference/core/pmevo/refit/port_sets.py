@@ -33,12 +33,12 @@ class PortSets:
     @classmethod
     def of(cls, n_ports: int, widest: int) -> PortSets:
         masks: list[int] = []
-        most = min(n_ports, widest)
-        for width in range(1, most + 1):
+        max_width = min(n_ports, widest)
+        for width in range(1, max_width + 1):
             if masks and len(masks) + math.comb(n_ports, width) > _MAX_SETS:
-                return cls(n_ports, most, np.array(sorted(masks), dtype=np.int64), is_partial=True)
+                return cls(n_ports, max_width, np.array(sorted(masks), dtype=np.int64), is_partial=True)
             masks.extend(sum(1 << port for port in ports) for ports in combinations(range(n_ports), width))
-        return cls(n_ports, most, np.array(sorted(masks), dtype=np.int64), is_partial=False)
+        return cls(n_ports, max_width, np.array(sorted(masks), dtype=np.int64), is_partial=False)
 
     def neighbours(self, used: Int64s) -> Int64s:
         """Sets with one port more, less or exchanged than one of `used`, ascending."""

@@ -38,7 +38,7 @@ class FormPair(NamedTuple):
 
 
 def prefer_forms(
-    usage: Usage, forms: Sequence[FormPair], value: Callable[[Usage], float], most: float
+    usage: Usage, forms: Sequence[FormPair], value: Callable[[Usage], float], max_price: float
 ) -> Usage:
     """The mapping with regular memory forms.
 
@@ -46,7 +46,7 @@ def prefer_forms(
         usage: The mapping, which stays unchanged.
         forms: Pairs of its schemes.
         value: The objective of a mapping; smaller is better.
-        most: By how much one form may raise the objective.
+        max_price: By how much one form may raise the objective.
     """
     usage = usage.copy()
     current = value(usage)
@@ -58,14 +58,14 @@ def prefer_forms(
                 if regular == usage.row(form.memory):
                     break
                 trial = _with(usage, form.memory, regular, value) if len(regular) <= MAX_KINDS else None
-                if trial is not None and trial[0] <= current + most:
+                if trial is not None and trial[0] <= current + max_price:
                     current, usage = trial
                     break
     return usage
 
 
 def prefer_own_ports(
-    usage: Usage, domains: Sequence[str | None], value: Callable[[Usage], float], most: float
+    usage: Usage, domains: Sequence[str | None], value: Callable[[Usage], float], max_price: float
 ) -> Usage:
     """The mapping without µops on ports of another part of the core.
 
@@ -76,22 +76,22 @@ def prefer_own_ports(
         usage: The mapping, which stays unchanged.
         domains: Of each scheme; None for several parts, as with memory operands.
         value: The objective of a mapping; smaller is better.
-        most: By how much one change may raise the objective.
+        max_price: By how much one change may raise the objective.
     """
     usage = usage.copy()
     current = value(usage)
     foreign = _foreign(usage, domains)
-    own = _own(usage, domains, foreign)
+    own_ports = _own(usage, domains, foreign)
     for scheme, domain in enumerate(domains):
         for uop in usage.row(scheme):
             if domain is None or not foreign(uop[0], domain):
                 continue
-            left = _without(usage.row(scheme), uop)
-            instead = [left, *(_sum(left, uops) for uops in own[domain])]
+            remaining = _without(usage.row(scheme), uop)
+            instead = [remaining, *(_sum(remaining, uops) for uops in own_ports[domain])]
             tried = [_with(usage, scheme, uops, value) for uops in instead if 0 < len(uops) <= MAX_KINDS]
             if tried:
                 cost, changed = min(tried, key=itemgetter(0))
-                if cost <= current + most:
+                if cost <= current + max_price:
                     current, usage = cost, changed
     return usage
 
@@ -105,9 +105,9 @@ def prefer_fewer(usage: Usage, domains: Sequence[str | None], value: Callable[[U
     current = value(usage)
     for scheme, domain in enumerate(domains):
         for uop in usage.row(scheme) if domain else ():
-            left = _without(usage.row(scheme), uop)
-            if left and uop[1] == 1:  # several equal µops stand for the time of a unit such as a divider
-                cost, changed = _with(usage, scheme, left, value)
+            remaining = _without(usage.row(scheme), uop)
+            if remaining and uop[1] == 1:  # several equal µops stand for the time of a unit such as a divider
+                cost, changed = _with(usage, scheme, remaining, value)
                 if cost <= current:
                     current, usage = cost, changed
     return usage
@@ -152,13 +152,13 @@ def _shares(usage: Usage, domains: Sequence[str | None]) -> Mapping[tuple[int, s
 def _with(usage: Usage, scheme: int, uops: Uops, value: Callable[[Usage], float]) -> tuple[float, Usage]:
     """(objective, mapping) with these µops for a scheme, and the best number of slots: as before, or ± 1."""
     tried = []
-    for slots in sorted({max(1, int(usage.slots[scheme]) + more) for more in (-1, 0, 1)}):
+    for slots in sorted({max(1, int(usage.slots[scheme]) + change) for change in (-1, 0, 1)}):
         changed = usage.copy()
         changed.set_row(scheme, uops)
         changed.slots[scheme] = slots
         tried.append((value(changed), slots, changed))
-    least, _, best = min(tried, key=itemgetter(0, 1))
-    return least, best
+    lowest, _, best = min(tried, key=itemgetter(0, 1))
+    return lowest, best
 
 
 def _commonest(usage: Usage, forms: Sequence[FormPair]) -> Mapping[str, list[Uops]]:
@@ -168,9 +168,9 @@ def _commonest(usage: Usage, forms: Sequence[FormPair]) -> Mapping[str, list[Uop
     """
     counted: dict[str, Counter[Uops]] = {}
     for form in forms:
-        own, beside = dict(usage.row(form.register)), dict(usage.row(form.memory))
-        if all(beside.get(mask, 0) >= count for mask, count in own.items()):
-            extra = {mask: count - own.get(mask, 0) for mask, count in beside.items()}
+        register_row, memory_row = dict(usage.row(form.register)), dict(usage.row(form.memory))
+        if all(memory_row.get(mask, 0) >= count for mask, count in register_row.items()):
+            extra = {mask: count - register_row.get(mask, 0) for mask, count in memory_row.items()}
             uops = tuple(sorted((mask, count) for mask, count in extra.items() if count))
             if uops:
                 counted.setdefault(form.access, Counter())[uops] += 1

@@ -31,9 +31,12 @@ Stream = Callable[..., np.random.Generator]
 class Refit:
     """Chains on threads of their own, from `starts` or from `saved` states.
 
-    The result does not depend on threads. `times`: cycles of every scheme alone, float64[n_schemes];
-    `members`: number of schemes that each stands for. `stream("chain", chain, sweep)`: a random stream of the
-    search.
+    The result does not depend on threads.
+
+    Args:
+        times: Cycles of every scheme alone, float64[n_schemes].
+        members: Number of schemes that each stands for. `stream("chain", chain, sweep)`: a random stream of
+            the search.
     """
 
     def __init__(
@@ -138,9 +141,11 @@ class Refit:
     def _progress(self) -> Progress:
         """Progress in rounds; most chains end before their last round."""
         done = sum(state.place.round for state in self.states())
-        most = len(self._chains) * self._judge.settings.rounds
+        max_sweeps = len(self._chains) * self._judge.settings.rounds
         rate = (done - self._before) / max(self._pace.clock() - self._began, 1e-9)
-        return Progress(PHASE, done, most, rate, "rounds", (most - done) / rate if rate > 0 else None)
+        return Progress(
+            PHASE, done, max_sweeps, rate, "rounds", (max_sweeps - done) / rate if rate > 0 else None
+        )
 
 
 def _named(stream: Stream, index: int) -> Callable[[int], np.random.Generator]:

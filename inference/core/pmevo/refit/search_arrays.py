@@ -37,8 +37,9 @@ class Lists:
 class SearchArrays:
     """The experiments, and scratch arrays for re-fitting one scheme at a time, for one thread.
 
-    `times`: measured cycles of every scheme alone, float64[n_schemes]. `members`: number of schemes that each
-    stands for, int64[n_schemes]. Creating one loads numba.
+    Args:
+        times: Measured cycles of every scheme alone, float64[n_schemes].
+        members: Number of schemes that each stands for, int64[n_schemes]. Creating one loads numba.
     """
 
     def __init__(self, evaluator: Evaluator, measured: Floats, times: Floats, members: Int64s) -> None:
@@ -78,7 +79,7 @@ class SearchArrays:
         inside = np.flatnonzero(np.logical_and.reduceat(alone, table.offsets[:-1]))
         subtable = table.selected(inside, schemes)
         return SearchArrays(
-            Evaluator(subtable, self._evaluator.n_ports, least=self._evaluator.floor[inside]),
+            Evaluator(subtable, self._evaluator.n_ports, lower_bounds=self._evaluator.floor[inside]),
             self._measured[inside],
             self.times[schemes],
             self._members[schemes],
@@ -129,8 +130,8 @@ class SearchArrays:
     def _is_slow(self, objective: Objective) -> Bools:
         """bool[n_schemes]: schemes slower alone than issue width and R_max; all, where waste is forgiven."""
         r_max = self._evaluator.r_max
-        least = max(objective.per_slot, 1 / r_max if r_max else 0.0)
-        noisy = least * (1 + _WITHOUT_UOPS * objective.loss.spread)
+        lower_bound = max(objective.per_slot, 1 / r_max if r_max else 0.0)
+        noisy = lower_bound * (1 + _WITHOUT_UOPS * objective.loss.spread)
         return np.asarray((self.times > noisy) | (objective.loss.forgiven > 0))
 
     def _cycles(self, usage: Usage, per_slot: float) -> Floats:

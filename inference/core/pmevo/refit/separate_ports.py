@@ -23,7 +23,7 @@ def prefer_apart(
     n_ports: int,
     domains: Sequence[str | None],
     value: Callable[[Usage, int], float],
-    most: float,
+    max_price: float,
     most_alone: float,
     most_ports: int,
 ) -> tuple[Usage, int]:
@@ -33,7 +33,7 @@ def prefer_apart(
         usage: Of schemes with `domains`, None for those of several or none.
         n_ports: Ports of `usage`.
         value: The objective of a mapping on so many ports, smaller being better.
-        most: By which the objective may grow for each part.
+        max_price: By which the objective may grow for each part.
         most_alone: The same for each kind of µop that only schemes for several parts have, as stores do.
         most_ports: Beyond which no part gets ports of its own.
     """
@@ -44,16 +44,16 @@ def prefer_apart(
     for number in range(len(named) + alone):
         parts = _parts(usage, domains)
         if number < len(named):
-            own, limit = {mask for mask, part in parts.items() if part == named[number]}, most
+            own_masks, limit = {mask for mask, part in parts.items() if part == named[number]}, max_price
         else:
             kinds = sorted(mask for mask, part in parts.items() if not part)
-            own, limit = set(kinds[number - len(named) : number - len(named) + 1]), most_alone
-        split, more = without_unused_ports(_split(usage, n_ports, own))
-        if more == n_ports or more > most_ports:
+            own_masks, limit = set(kinds[number - len(named) : number - len(named) + 1]), most_alone
+        split, further_split = without_unused_ports(_split(usage, n_ports, own_masks))
+        if further_split == n_ports or further_split > most_ports:
             continue
-        cost = value(split, more)
+        cost = value(split, further_split)
         if cost <= current + limit:
-            usage, n_ports, current = split, more, cost
+            usage, n_ports, current = split, further_split, cost
     return usage, n_ports
 
 
@@ -130,16 +130,18 @@ def _parts(usage: Usage, domains: Sequence[str | None]) -> Mapping[int, str | No
     }
 
 
-def _split(usage: Usage, n_ports: int, own: Set[int]) -> Usage:
-    """The mapping with new ports for the kinds `own`, in place of those that other kinds use, too."""
+def _split(usage: Usage, n_ports: int, own_masks: Set[int]) -> Usage:
+    """The mapping with new ports for the kinds `own_masks`, in place of those that other kinds use, too."""
     foreign = 0
     for mask in usage.kinds():
-        if mask not in own:
+        if mask not in own_masks:
             foreign |= mask
     copies = {port: n_ports + place for place, port in enumerate(ports_in(foreign))}
     return _rename_ports(
         usage,
-        lambda mask: sum(1 << copies.get(port, port) for port in ports_in(mask)) if mask in own else mask,
+        lambda mask: (
+            sum(1 << copies.get(port, port) for port in ports_in(mask)) if mask in own_masks else mask
+        ),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.formats.other_formats import ImporterEntry
 from inference.runs.kinds import Job, Lane, RunKind
 
@@ -19,22 +18,10 @@ def _import_job() -> Job:
     return BlockImportJob()
 
 
-def _import_presentation() -> KindPresentation:
-    from inference.features.asking.block_files.query import import_description, imports_of  # noqa: PLC0415  pages load it
-
-    return KindPresentation(words=import_description, outcomes=imports_of)
-
-
 def _loops_job() -> Job:
     from inference.features.asking.block_files.job import LoopsJob  # noqa: PLC0415  runs load it
 
     return LoopsJob()
-
-
-def _loops_presentation() -> KindPresentation:
-    from inference.features.asking.block_files.query import loops_of  # noqa: PLC0415  pages load it
-
-    return KindPresentation(outcomes=loops_of)
 
 
 KINDS = (
@@ -55,8 +42,6 @@ KINDS = (
         lane=Lane.SHORT,
     ),
 )
-
-PRESENTATIONS = {"import-anica": _import_presentation, "loops": _loops_presentation}
 
 
 def _files() -> Importer:

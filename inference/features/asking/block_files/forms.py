@@ -21,9 +21,8 @@ from inference.isa.targets import names_with_blocks
 from inference.models import BasicBlockSet, PortMapping, Upload
 from inference.models.named import Named
 from inference.storage.names import NAME_LIMIT
-from inference.web.naming import validated_name
 from inference.web.reading_process import SlowFileError
-from inference.web.request_fields import RequestField, RequestForm, note_field
+from inference.web.request_fields import RequestField, RequestForm, note_field, validated_name
 
 
 class BlockImportForm(RequestForm):

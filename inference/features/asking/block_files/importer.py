@@ -155,20 +155,20 @@ class BlockFileImporter(UploadImporter):
     def import_upload(self, task: Task, upload: Upload) -> Store:
         """Read the file; the result stores it when the run ends. Raises `ExchangeError` or `JobError`."""
         sort, config, file_name = block_file_of(bytes(upload.beginning)), task.run.config, upload.file_name
-        about = {"note": config["note"], "run": task.run}
+        fields = {"note": config["note"], "run": task.run}
         if sort in LOOP_SORTS:
             report = progress_reporter(task, "bytes")
             loops = _loops(upload.content, file_name, sort, config, samples_of(config), report)
 
             def make_loops(name: str) -> tuple[BasicBlockSet, list[str]]:
-                row = store_loops(loops, file_name, name, **about)
+                row = store_loops(loops, file_name, name, **fields)
                 return row, _loop_import_lines(row, loops)
 
             return partial(_store, task, upload, "loops", make_loops)
         reading = _checked_blocks(task, upload)
 
         def make_blocks(name: str) -> tuple[BasicBlockSet, list[str]]:
-            row, look_result = store(upload.open(), file_name, name, reading, **about)
+            row, look_result = store(upload.open(), file_name, name, reading, **fields)
             return row, block_import_lines(row, look_result)
 
         return partial(_store, task, upload, "import", make_blocks)

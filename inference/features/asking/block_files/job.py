@@ -26,7 +26,7 @@ from inference.models import Run, Upload
 from inference.runs.errors import JobError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import needed_row
-from inference.storage.result_names import file_name, result_name
+from inference.storage.names import file_name, result_name
 
 IMPORT = "import-anica"
 """The kind of import runs, kept from the time when only campaigns were imported."""

@@ -93,8 +93,8 @@ def anica_import(request: HttpRequest, pk: int) -> HttpResponse:
         except (ExchangeError, RunsError) as error:
             form.add_error(None, str(error))
     sets = reading["sort"] == BlockFileSort.BLOCKS
-    about = {"upload": upload, "reading": reading, "importer": importer, "sets": sets}
-    return form_page(request, "inference/block_files/import.html", form, **about)
+    context = {"upload": upload, "reading": reading, "importer": importer, "sets": sets}
+    return form_page(request, "inference/block_files/import.html", form, **context)
 
 
 def _form(request: HttpRequest, upload: Upload, reading: Json, importer: UploadImporter) -> BlockImportForm:
@@ -201,14 +201,14 @@ def _listing(request: HttpRequest, upload: Upload, reading: Json) -> HttpRespons
         )
         for loop in reading.get("loops", ())
     ]
-    about = {
+    context = {
         "upload": upload,
         "programs": waiting_programs(),
         "reading": reading,
         "loops": loops,
         "isa": isa,
     }
-    return form_page(request, "inference/block_files/loops/listing.html", form, **about)
+    return form_page(request, "inference/block_files/loops/listing.html", form, **context)
 
 
 def _run(request: HttpRequest, upload: Upload) -> Run | None:

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from inference.core.protocols import Json
 from inference.features.library.uploads.query import waiting_uploads
-from inference.features.running.runs.kind_presentation import DescriptionItem, RunOutcome
+from inference.features.running.runs.kind_presentation import DescriptionItem, KindPresentation, RunOutcome
 from inference.formats.block_doubts import Bounds
 from inference.formats.block_files import BlockFileSort, block_file_of
 from inference.formats.block_sets import BlockSetOptions, summarise
@@ -136,3 +136,9 @@ def import_description(run: Run) -> Iterator[DescriptionItem]:
     if config["issue_width"] is not None:
         yield DescriptionItem("Instructions per cycle", f"{config['issue_width']:g} at most")
     yield DescriptionItem("Checked against the ports of", config["bounds"])
+
+
+PRESENTATIONS = {
+    "import-anica": KindPresentation(words=import_description, outcomes=imports_of),
+    "loops": KindPresentation(outcomes=loops_of),
+}

@@ -181,8 +181,10 @@ def delete_block_column(request: HttpRequest, block_set_id: Id, column_id: Id) -
 def _named(columns: list[BlockColumn], name: str, where: str) -> BlockColumn:
     match = next((column for column in columns if column.name == name), None)
     if match is None:
-        known = ", ".join(column.name for column in columns) or "it has none"
-        raise ProblemError(422, f"There is no column {name[:80]!r}", where=f"query {where}", right=known)
+        column_names = ", ".join(column.name for column in columns) or "it has none"
+        raise ProblemError(
+            422, f"There is no column {name[:80]!r}", where=f"query {where}", right=column_names
+        )
     return match
 
 
@@ -190,8 +192,8 @@ def _order(columns: list[BlockColumn], sort: str) -> Order:
     name = sort.removeprefix("-")
     by_column = name.removeprefix("column:")
     key = column_order(_named(columns, by_column, "sort").pk) if by_column != name else name
-    known = block_orders(columns)
-    if key not in known:
+    orders = block_orders(columns)
+    if key not in orders:
         raise ProblemError(
             422, f"{sort[:80]!r} is no order", where="query sort", right="position, length, column:NAME"
         )

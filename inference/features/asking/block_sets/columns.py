@@ -24,8 +24,7 @@ from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import RunRequest, needed_row, read_row, read_rows
 from inference.storage.block_sets import BATCH_ROWS, insert_answers
 from inference.storage.instruction_sets import code_isa
-from inference.storage.names import NAME_LIMIT
-from inference.storage.result_names import enumerated, result_name, row_names
+from inference.storage.names import NAME_LIMIT, enumerated, result_name, row_names
 
 
 def read_set(value: object) -> BasicBlockSet:
@@ -59,8 +58,8 @@ def column_named(block_set: BasicBlockSet, name: str) -> BlockColumn:
     """The column of this name. Raises `ExchangeError` with the existing names."""
     row = block_set.columns.filter(name=name).first()
     if row is None:
-        known = ", ".join(block_set.columns.order_by("position").values_list("name", flat=True))
-        raise ExchangeError(f"{block_set.name!r} has no column {name!r}, only {known or 'none'}")
+        column_names = ", ".join(block_set.columns.order_by("position").values_list("name", flat=True))
+        raise ExchangeError(f"{block_set.name!r} has no column {name!r}, only {column_names or 'none'}")
     return row
 
 

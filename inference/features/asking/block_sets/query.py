@@ -32,7 +32,12 @@ from django.db.models.functions import Abs, Coalesce
 from django.urls import reverse
 
 from inference.core.protocols import Json
-from inference.features.running.runs.kind_presentation import DescriptionItem, RunOutcome, links
+from inference.features.running.runs.kind_presentation import (
+    DescriptionItem,
+    KindPresentation,
+    RunOutcome,
+    links,
+)
 from inference.formats.problems import ExchangeError
 from inference.isa.code.block import line_numbers
 from inference.isa.targets import DEFAULT, target_of
@@ -74,9 +79,12 @@ class BlockSetView:
 class BlockFilter:
     """Which blocks of a set are listed; the default lists all.
 
-    `mnemonics`: words, each of which a block must match: "imul" or "vp*", or must not match: "-div". Other
-    names of a mnemonic count as well: "imulq". `length`: number of instructions. `column` with `answer_kind`:
-    the id of a column, and what it has for the blocks.
+    `column` with `answer_kind`: the id of a column, and what it has for the blocks.
+
+    Attributes:
+        mnemonics: Words, each of which a block must match: "imul" or "vp*", or must not match: "-div".
+            Other names of a mnemonic count as well: "imulq".
+        length: Number of instructions.
     """
 
     mnemonics: str = ""
@@ -380,3 +388,7 @@ def _left_out(report: Json) -> Iterator[tuple[str, int, str]]:
         yield "left out", count, f"{message}{place}"
     if unlisted := report.get("problem_count", 0) - len(problems):
         yield "left out", unlisted, "further problems, which are only counted"
+
+
+PRESENTATIONS = {"columns": KindPresentation(words=columns_description, outcomes=outcomes_of)}
+DEPENDENTS = ((BasicBlockSet, dependents_of_set),)

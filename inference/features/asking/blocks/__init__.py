@@ -2,19 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
-from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, Lane, RunKind
-from inference.web.contributions import PagePanel, PanelPlace
-
-if TYPE_CHECKING:
-    from django.http import HttpRequest
-
-    from inference.features.library.mappings.query import MappingSubject
-    from inference.runs.events import RecordPart
-    from inference.web.contributions import Context
 
 
 def _job() -> Job:
@@ -27,13 +15,6 @@ def _quick_job() -> Job:
     from inference.features.asking.blocks.job import QuickBlockJob  # noqa: PLC0415  runs load it
 
     return QuickBlockJob()
-
-
-def _presentation() -> KindPresentation:
-    from inference.features.asking.blocks.job import archived  # noqa: PLC0415  pages load it
-    from inference.features.asking.blocks.query import block_words, measured_blocks  # noqa: PLC0415  pages load it
-
-    return KindPresentation(words=block_words, page=measured_blocks, archived=archived)
 
 
 KINDS = (
@@ -52,48 +33,5 @@ KINDS = (
         summary="A basic block on a machine, between the batches of longer runs",
         example={"machine": 2, "blocks": ["4801d8480fafc3"], "options": {"mode": "loop"}},
         lane=Lane.INTERACTIVE,
-    ),
-)
-
-
-def _quick_presentation() -> KindPresentation:
-    return replace(_presentation(), archived=None)
-
-
-PRESENTATIONS = {"block": _presentation, "quick-block": _quick_presentation}
-
-
-def _results() -> RecordPart:
-    from inference.features.asking.blocks.events import BlocksRecord  # noqa: PLC0415  pages load it
-
-    return BlocksRecord()
-
-
-RECORDS = {"blocks": _results}
-
-
-def _loop(request: HttpRequest, subject: MappingSubject) -> Context:
-    from inference.features.asking.blocks.port_load import loop_tab  # noqa: PLC0415  pages load it, not every start
-
-    return loop_tab(request, subject.row)
-
-
-def _reads_loops(subject: MappingSubject) -> bool:
-    from inference.features.asking.blocks.port_load import can_read_loops  # noqa: PLC0415  pages load it, not every start
-
-    return can_read_loops(subject.row)
-
-
-PANELS = (
-    PagePanel(
-        PanelPlace.MAPPING,
-        "loop",
-        "Try a loop",
-        "inference/blocks/mapping_tab.html",
-        _loop,
-        order=30,
-        applies=_reads_loops,
-        styles=("css/basic-blocks.css", "css/resources.css"),
-        scripts=("js/buckets.js",),
     ),
 )

@@ -9,6 +9,9 @@ from typing import Annotated
 from inference.core.events import OMIT_EMPTY, Amount, Count, Event, Signed
 from inference.runs.events import RecordPart
 
+MAX_BLOCKS = 500
+"""Blocks of one run; all its results are stored in its row."""
+
 
 @dataclass(frozen=True)
 class BlockMeasured(Event):

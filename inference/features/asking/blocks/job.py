@@ -13,8 +13,7 @@ from pydantic import Field
 from inference.agent.protocol import Result
 from inference.core.events import Event, ExperimentsCounted, Log, PhaseStarted, Progress, ResultStored
 from inference.core.protocols import Json
-from inference.features.asking.blocks.events import BlockMeasured
-from inference.features.asking.blocks.query import MAX_BLOCKS
+from inference.features.asking.blocks.events import MAX_BLOCKS, BlockMeasured
 from inference.isa.blocks import block_of_hex, general_registers, isa_of_fields, reads_of
 from inference.isa.code.block import Block, BlockError
 from inference.isa.start_values import StartValues, repetitions
@@ -26,7 +25,7 @@ from inference.runs.machines.blocks import open_block_measurer
 from inference.runs.machines.facts import read_block_machine
 from inference.runs.request import RunRequest, needed_row, settings_of
 from inference.storage.instruction_sets import code_isa
-from inference.storage.result_names import blocks_name, processor_name, result_name
+from inference.storage.names import blocks_name, processor_name, result_name
 
 _PATTERNS = ("vector", "memory")
 _MASKS = "masks"
@@ -51,9 +50,9 @@ def start_of(options: BlockOptions, values: Mapping[str, int]) -> StartValues:
     for name, value in values.items():
         if name not in NAMES:
             raise ConfigError(f"values: {name!r} is unknown; allowed are {', '.join(NAMES)}")
-        most = 1 if name == _MASKS else 2**64 - 1
-        if not 0 <= value <= most:
-            raise ConfigError(f"values: {name} must be a whole number from 0 to {most:,}, not {value}")
+        maximum = 1 if name == _MASKS else 2**64 - 1
+        if not 0 <= value <= maximum:
+            raise ConfigError(f"values: {name} must be a whole number from 0 to {maximum:,}, not {value}")
     usual = options.start
     registers = {name: values.get(name, value) for name, value in usual.registers.items()}
     patterns = {name: values[name] for name in _PATTERNS if name in values}

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from inference.core.protocols import Json
-from inference.features.asking.blocks.query import MAX_BLOCKS
+from inference.features.asking.blocks.events import MAX_BLOCKS
 from inference.isa.blocks import block_of_hex, isa_of_fields, iteration_of
 from inference.isa.bodies import obstacle_to_blocks
 from inference.measuring.blocks import MODES, BlockOptions

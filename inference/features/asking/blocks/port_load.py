@@ -180,16 +180,16 @@ def loop_tab(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
     try:
         reading = read(code, MAX_PIECES, code_isa(row.isa))
         pieces = reading.pieces
-        chosen = _chosen(pieces, request.GET.get("piece", ""))
+        piece = _chosen(pieces, request.GET.get("piece", ""))
     except BlockError as problem:
         return {**context, "error": f"The code was not decoded: {problem}"}
     block_page = f"{reverse('blocks')}?{urlencode({'isa': code_isa(row.isa), 'code': code})}"
     return {
         **context,
-        **_predicted(chosen.block, row),
+        **_predicted(piece.block, row),
         "block_page": block_page,
         "pieces": pieces if len(pieces) > 1 else (),
-        "piece": chosen,
+        "piece": piece,
         "dropped": reading.dropped,
     }
 

@@ -16,9 +16,11 @@ from inference.core.mapping import PortMapping as MappingValue
 from inference.core.protocols import Json
 from inference.core.throughput import inverse_throughput
 from inference.features.asking.blocks.events import BlocksRecord
+from inference.features.asking.blocks.job import archived
+from inference.features.asking.blocks.port_load import can_read_loops, loop_tab
 from inference.features.asking.loop.answer import LoopAnswer, block_explanation
-from inference.features.asking.loop.cpus import cpus
-from inference.features.running.runs.kind_presentation import DescriptionItem, links
+from inference.features.asking.loop.query import cpus
+from inference.features.running.runs.kind_presentation import DescriptionItem, KindPresentation, links
 from inference.features.running.runs.record import RunRecord
 from inference.isa.blocks import block_of_hex, isa_of_fields, iteration_of
 from inference.isa.code.block import Block
@@ -27,6 +29,7 @@ from inference.predictors.mapping import iteration_terms, with_branch_slot
 from inference.storage.core_models import fused_pairs
 from inference.storage.mappings import load_parts
 from inference.storage.rows import ids_of_schemes
+from inference.web.contributions import PagePanel, PanelPlace
 from inference.web.validation import number_parameter
 
 MAX_MAPPINGS = 8
@@ -73,10 +76,6 @@ def _predicted(
             BlockPrediction(row, inverse_throughput(with_branch_slot(value), Experiment.of(terms)))
         )
     return predictions
-
-
-MAX_BLOCKS = 500
-"""Blocks of one run; all its results are stored in its row."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +172,7 @@ def measured_blocks(request: HttpRequest, run: Run, record: RunRecord) -> dict[s
     codes = run.config["blocks"]
     requested = (number_parameter(request, "from", 1) or 1) - 1
     first = min(max(requested, 0), len(codes) - 1) // PAGE * PAGE
-    measured = cast(BlocksRecord, record.parts["blocks"]).results
+    measured = cast("BlocksRecord", record.parts["blocks"]).results
     results = {index + 1: event.payload() for index, event in measured.items()}
     for number, stored in enumerate(_stored_results(run), start=1):
         shapes = (("operands", dict), ("repeated", list))
@@ -215,3 +214,23 @@ def block_words(run: Run) -> Iterator[DescriptionItem]:
     repeats = config.get("repeat_values", False)
     yield DescriptionItem("Repeated with other values", "yes" if repeats else "no", usual=not repeats)
     yield DescriptionItem("Pages of memory", f"at most {options['pages']:,}")
+
+
+PRESENTATIONS = {
+    "block": KindPresentation(words=block_words, page=measured_blocks, archived=archived),
+    "quick-block": KindPresentation(words=block_words, page=measured_blocks),
+}
+RECORDS = {"blocks": BlocksRecord}
+PANELS = (
+    PagePanel(
+        PanelPlace.MAPPING,
+        "loop",
+        "Try a loop",
+        "inference/blocks/mapping_tab.html",
+        lambda request, subject: loop_tab(request, subject.row),
+        order=30,
+        applies=lambda subject: can_read_loops(subject.row),
+        styles=("css/basic-blocks.css", "css/resources.css"),
+        scripts=("js/buckets.js",),
+    ),
+)

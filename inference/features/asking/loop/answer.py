@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from inference.core.core_model import Assumptions
 from inference.core.loop.values import Changes, LoopAnalysis, LoopBound
-from inference.features.asking.loop.cpus import LoopCpu, chosen_cpu
-from inference.features.asking.loop.query import analysis_of
+from inference.features.asking.loop.query import LoopCpu, analysis_of, chosen_cpu
 from inference.features.asking.loop.request import LoopQuestion
 from inference.features.asking.loop.verdict import verdict_of
 from inference.isa.blocks import BlocksOfText, Piece, ranked_pieces
@@ -29,8 +28,10 @@ _NAMED_CPUS = 5
 class LoopAnswer:
     """What a core model says about one block of a text.
 
-    `question`: as asked; of a text that is too long for an address, about the block alone. `number`: the
-    block's place among `reading.pieces`, from 1. `verdict`: a sentence.
+    Attributes:
+        question: As asked; of a text that is too long for an address, about the block alone.
+        number: The block's place among `reading.pieces`, from 1.
+        verdict: A sentence.
     """
 
     question: LoopQuestion
@@ -87,11 +88,11 @@ def answer_of(
     """
     if question.isa and not any(cpu.isa == question.isa for cpu in choices):
         cpu_of(question.model_copy(update={"cpu": ""}), choices)
-    chosen = chosen_cpu(choices, question.cpu)
-    usual = DEFAULT if chosen is None else chosen.isa
+    selected_cpu = chosen_cpu(choices, question.cpu)
+    usual = DEFAULT if selected_cpu is None else selected_cpu.isa
     reading = read(question.code, MAX_PIECES, question.isa, usual)
     isa = reading.pieces[0].block.isa
-    if chosen is not None and chosen.isa != isa and replaces_cpu:
+    if selected_cpu is not None and selected_cpu.isa != isa and replaces_cpu:
         question = question.model_copy(update={"cpu": ""})
     cpu = cpu_of(question.model_copy(update={"isa": isa}), choices)
     return explained(question, cpu, reading)
@@ -106,9 +107,9 @@ def cpu_of(question: LoopQuestion, choices: Sequence[LoopCpu]) -> LoopCpu:
         return cpu
     names = ", ".join(choice.name for choice in of_isa[:_NAMED_CPUS])
     if other := chosen_cpu(choices, question.cpu) if question.cpu else None:
-        what = f"{other.name!r} executes {other.isa}, and the code is {isa}"
+        reason = f"{other.name!r} executes {other.isa}, and the code is {isa}"
         raise RequestError(
-            "cpu", what, f"one of {names}" if names else f"a core model of {isa}; none is known"
+            "cpu", reason, f"one of {names}" if names else f"a core model of {isa}; none is known"
         )
     if not of_isa:
         sets = ", ".join(dict.fromkeys(cpu.isa for cpu in choices))

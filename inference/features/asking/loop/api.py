@@ -13,9 +13,8 @@ from pydantic import Field
 from inference.core.core_model import Assumptions, BoundKind
 from inference.core.simulation.timeline import MAX_ITERATIONS
 from inference.features.asking.loop.answer import answer_of
-from inference.features.asking.loop.cpus import cpus
 from inference.features.asking.loop.document import document_of, reason_of
-from inference.features.asking.loop.query import analysis_of
+from inference.features.asking.loop.query import analysis_of, cpus
 from inference.features.asking.loop.request import TEXT_LIMIT, LoopQuestion
 from inference.features.asking.loop.verdict import verdict_of
 from inference.features.learning.core_model.query import usable_core_models

@@ -10,14 +10,13 @@ from django.http import HttpRequest
 
 from inference.core.loop.values import Changes, CycleRange, LoopAnalysis
 from inference.features.asking.loop.answer import LoopAnswer, answer_of
-from inference.features.asking.loop.cpus import LoopCpu, chosen_cpu, cpus
 from inference.features.asking.loop.dependency_graph import removed_dependences, unchanged_analysis
 from inference.features.asking.loop.measured import (
     alignment_context,
     measuring_machine,
     question_about,
 )
-from inference.features.asking.loop.query import analysis_of
+from inference.features.asking.loop.query import LoopCpu, analysis_of, chosen_cpu, cpus
 from inference.figures.dependency_graph import edge_text
 from inference.isa.blocks import accesses_of, block_of_bytes, block_reader
 from inference.isa.code.block import Block, BlockError
@@ -46,9 +45,11 @@ class LoopVersion:
 
 @dataclass(frozen=True)
 class ComparedCell:
-    """Cycles of a version, "" where it has none. `difference`: from the first version, None where unknown.
+    """Cycles of a version, "" where it has none.
 
-    `limits`: whether no bound of the version is larger.
+    Attributes:
+        difference: From the first version, None where unknown.
+        limits: Whether no bound of the version is larger.
     """
 
     text: str
@@ -276,11 +277,12 @@ def _lines(block: Block) -> list[str]:
 def side_by_side(before: Sequence[str], after: Sequence[str]) -> Iterator[CodePair]:
     """The lines of both versions, equal ones beside each other."""
     for kind, start, end, other_start, other_end in SequenceMatcher(None, before, after, False).get_opcodes():
-        left, right = before[start:end], after[other_start:other_end]
+        old_lines, new_lines = before[start:end], after[other_start:other_end]
         if kind == "equal":
-            yield from (CodePair(line, line) for line in left)
+            yield from (CodePair(line, line) for line in old_lines)
             continue
-        for number in range(max(len(left), len(right))):
+        for number in range(max(len(old_lines), len(new_lines))):
             yield CodePair(
-                left[number] if number < len(left) else None, right[number] if number < len(right) else None
+                old_lines[number] if number < len(old_lines) else None,
+                new_lines[number] if number < len(new_lines) else None,
             )

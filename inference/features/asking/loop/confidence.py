@@ -72,12 +72,14 @@ def confidence_in(row: StoredCoreModel, length: int, bound: str) -> Confidence |
         return None
     comparison, position, created, run = newest
     checked = _checked(comparison, position, created)
-    chosen, alike = _similar(checked, length, bound)
-    if not chosen.any():
+    similar, alike = _similar(checked, length, bound)
+    if not similar.any():
         return None
-    errors = 100 * np.abs(checked.errors[chosen])
-    median, most = np.quantile(errors, (0.5, 0.9))
-    return Confidence(float(median), float(most), int(chosen.sum()), alike, reverse("comparison", args=[run]))
+    errors = 100 * np.abs(checked.errors[similar])
+    median, ninetieth = np.quantile(errors, (0.5, 0.9))
+    return Confidence(
+        float(median), float(ninetieth), int(similar.sum()), alike, reverse("comparison", args=[run])
+    )
 
 
 @lru_cache(maxsize=_CACHED_CHECKS)
@@ -95,12 +97,16 @@ def _similar(checked: CheckedBlocks, length: int, bound: str) -> tuple[Bools, st
     every = np.ones(len(checked.errors), dtype=np.bool_)
     as_long = (checked.lengths * _LENGTH_FACTOR >= length) & (checked.lengths <= length * _LENGTH_FACTOR)
     number = checked.bounds.index(bound) if bound in checked.bounds else None
-    same = every if number is None else checked.bound == number
+    has_bound = every if number is None else checked.bound == number
     limited = "" if number is None else f"limited by {bound}"
     size = f"{-(-length // _LENGTH_FACTOR)} to {length * _LENGTH_FACTOR} instructions"
-    for chosen, words in ((same & as_long, (limited, size)), (same, (limited,)), (as_long, (size,))):
-        if chosen.sum() >= MIN_BLOCKS:
-            return chosen, ", ".join(filter(None, words))
+    for selection, words in (
+        (has_bound & as_long, (limited, size)),
+        (has_bound, (limited,)),
+        (as_long, (size,)),
+    ):
+        if selection.sum() >= MIN_BLOCKS:
+            return selection, ", ".join(filter(None, words))
     return every, ""
 
 

@@ -27,9 +27,8 @@ from inference.core.protocols import Json
 from inference.core.simulation.timeline import DEFAULT_ITERATIONS
 from inference.features.asking.loop.answer import LoopAnswer
 from inference.features.asking.loop.comparison import LoopVersion, compared
-from inference.features.asking.loop.cpus import cpus
 from inference.features.asking.loop.measured import newest_measurement
-from inference.features.asking.loop.query import modelled_block, sources_of
+from inference.features.asking.loop.query import cpus, modelled_block, sources_of
 from inference.features.asking.loop.tools import ToolRow, ToolTable, tools_of
 from inference.figures.timeline import timeline_drawing, timeline_json
 from inference.formats.timeline_files import write_timeline_text, write_timeline_trace

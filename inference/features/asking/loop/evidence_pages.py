@@ -11,8 +11,8 @@ from django.urls import path
 from pydantic import BaseModel, ConfigDict, Field
 
 from inference.core.core_model import CoreModel
-from inference.features.asking.loop.cpus import chosen_cpu, cpus
 from inference.features.asking.loop.instruction_table import uops_text
+from inference.features.asking.loop.query import chosen_cpu, cpus
 from inference.features.library.instruction.evidence import FormOnCpu
 from inference.features.library.instruction.query import facts_about
 from inference.isa.targets import DEFAULT
@@ -33,9 +33,11 @@ class EvidenceRequest(BaseModel):
 
 @dataclass(frozen=True)
 class LatencyLine:
-    """The latency of a pair of operands. `cycles`: None where the destination does not wait for the source.
+    """The latency of a pair of operands.
 
-    `basis`: what the cycles rest on, "" where they were measured by themselves.
+    Attributes:
+        cycles: None where the destination does not wait for the source.
+        basis: What the cycles rest on, "" where they were measured by themselves.
     """
 
     source: str

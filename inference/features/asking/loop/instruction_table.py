@@ -57,7 +57,12 @@ def bounds_context(_request: HttpRequest, answer: LoopAnswer) -> Context:
 
 @dataclass(frozen=True)
 class PressureCell:
-    """Cycles of an instruction on a port. `is_allowed`: a µop can use the port; `shade`: 0 for no cycles."""
+    """Cycles of an instruction on a port.
+
+    Attributes:
+        is_allowed: A µop can use the port.
+        shade: 0 for no cycles.
+    """
 
     port: int
     name: str
@@ -68,11 +73,15 @@ class PressureCell:
 
 @dataclass(frozen=True)
 class TableInstruction:
-    """An instruction of the table. `uops`: as text with the ports' names, "?" where they are not known.
+    """An instruction of the table.
 
-    `pressure`: of the table's ports, None where it is not known. `evidence`: the address of the facts that
-    its description rests on; `card`: that of its page; "" without a scheme. `line`: what the text has on it;
-    `source`: its source line, "" where it is that of the instruction before.
+    Attributes:
+        uops: As text with the ports' names, "?" where they are not known.
+        pressure: Of the table's ports, None where it is not known.
+        evidence: The address of the facts that its description rests on.
+        card: That of its page; "" without a scheme.
+        line: What the text has on it.
+        source: Its source line, "" where it is that of the instruction before.
     """
 
     instruction: InstructionAnalysis
@@ -111,9 +120,11 @@ class TablePort:
 
 @dataclass(frozen=True)
 class InstructionTable:
-    """Instructions and sums. `ports`: those that a µop can use.
+    """Instructions and sums.
 
-    `slots`, `chain`, `size`: sums over the instructions of which they are known.
+    Attributes:
+        ports: Those that a µop can use.
+        slots, chain, size: Sums over the instructions of which they are known.
     """
 
     rows: tuple[TableInstruction, ...]

@@ -195,13 +195,13 @@ def alignment_context(question: MeasuredQuestion, machine: Machine) -> Context:
 
 def alignment_verdict(measurements: Sequence[LoopMeasurement | None]) -> str:
     """Whether the position matters, as a sentence; "" before both were measured."""
-    known = [measurement.cycles for measurement in measurements if measurement is not None]
-    if len(known) < len(POSITIONS) or not min(known):
+    cycles = [measurement.cycles for measurement in measurements if measurement is not None]
+    if len(cycles) < len(POSITIONS) or not min(cycles):
         return ""
-    percent = 100 * (max(known) / min(known) - 1)
+    percent = 100 * (max(cycles) / min(cycles) - 1)
     if percent < _MATTERS:
         return f"Its place in a cache line does not matter: both times are within {percent:.1f} %."
-    best = POSITIONS[known.index(min(known))]
+    best = POSITIONS[cycles.index(min(cycles))]
     where = "at the beginning of a line" if not best else f"{best} bytes behind the beginning of a line"
     return f"It is {percent:.0f} % quicker {where}: align it there."
 

@@ -8,9 +8,9 @@ from django.urls import path
 from django.views.decorators.http import require_GET, require_POST
 
 from inference.features.asking.loop import measured
-from inference.features.asking.loop.cpus import LoopCpu, chosen_cpu, cpus
 from inference.features.asking.loop.measured import MeasuredQuestion, context_of
 from inference.features.asking.loop.missing import progress_context
+from inference.features.asking.loop.query import LoopCpu, chosen_cpu, cpus
 from inference.features.asking.loop.request import LoopQuestion
 from inference.features.asking.loop.tools import (
     ASK,

@@ -31,7 +31,9 @@ _PART_OF = {"latencies": UnknownPart.LATENCY, "ports": UnknownPart.PORTS}
 class MissingScheme:
     """A scheme of the loop that was not measured, or not completely.
 
-    `substitution`: the scheme that stands for it. `reason`: why it cannot be measured, "" where it can.
+    Attributes:
+        substitution: The scheme that stands for it.
+        reason: Why it cannot be measured, "" where it can.
     """
 
     scheme: str

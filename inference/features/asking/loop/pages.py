@@ -20,11 +20,11 @@ from inference.core.protocols import Json
 from inference.features.asking.loop.answer import NO_CPU, LoopAnswer, answer_of
 from inference.features.asking.loop.comparison import comparison_context
 from inference.features.asking.loop.confidence import confidence_context
-from inference.features.asking.loop.cpus import LoopCpu, chosen_cpu, cpus
 from inference.features.asking.loop.dependency_graph import graph_context
 from inference.features.asking.loop.instruction_table import bounds_context, instructions_context
 from inference.features.asking.loop.measured import measured_context
 from inference.features.asking.loop.missing import missing_context
+from inference.features.asking.loop.query import LoopCpu, chosen_cpu, cpus
 from inference.features.asking.loop.request import TEXT_LIMIT, LoopQuestion
 from inference.features.asking.loop.timeline_pages import timeline_context
 from inference.features.asking.loop.tools import tools_context
@@ -225,9 +225,9 @@ def _listed_pieces(answer: LoopAnswer, question: LoopQuestion) -> list[ListedPie
     ]
 
 
-def _listed(piece: Piece, number: int, question: LoopQuestion, chosen: int) -> ListedPiece:
+def _listed(piece: Piece, number: int, question: LoopQuestion, current: int) -> ListedPiece:
     linked = question.model_copy(update={"piece": number, "without": ""}).of_block(piece.block)
-    return ListedPiece(number, piece, linked.address(), number == chosen)
+    return ListedPiece(number, piece, linked.address(), number == current)
 
 
 urlpatterns = [

@@ -9,8 +9,8 @@ from pydantic import Field
 from inference.core.loop.simulated import CannotSimulateError
 from inference.core.simulation.timeline import DEFAULT_ITERATIONS, MAX_ITERATIONS
 from inference.features.asking.loop.answer import LoopAnswer, answer_of
-from inference.features.asking.loop.cpus import cpus
 from inference.features.asking.loop.document import TIMELINE_FORMATS, timeline_for
+from inference.features.asking.loop.query import cpus
 from inference.features.asking.loop.request import LoopQuestion
 from inference.isa.code.block import BlockError
 from inference.web.contributions import Context
@@ -52,10 +52,10 @@ def loop_timeline(request: HttpRequest, extension: str) -> HttpResponse:
         # The page shows the reason in place of the drawing: nothing is wrong with its request.
         problem = f"{error}; measure what is missing to see it"
         return _without_timeline(problem, status=200 if extension == "json" else 400)
-    chosen = TIMELINE_FORMATS[extension]
+    file_format = TIMELINE_FORMATS[extension]
     if extension == "json":
-        return HttpResponse(chosen.write(loop), content_type=chosen.content_type)
-    return file_answer(chosen.write(loop), chosen.content_type, f"timeline {loop.title}", extension)
+        return HttpResponse(file_format.write(loop), content_type=file_format.content_type)
+    return file_answer(file_format.write(loop), file_format.content_type, f"timeline {loop.title}", extension)
 
 
 def _without_timeline(problem: str, status: int) -> HttpResponse:

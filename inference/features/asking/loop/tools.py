@@ -13,9 +13,8 @@ from inference.core.core_model import Assumptions
 from inference.core.loop.values import LoopAnalysis
 from inference.core.protocols import Json
 from inference.features.asking.loop.answer import LoopAnswer, closest_bound
-from inference.features.asking.loop.cpus import LoopCpu
 from inference.features.asking.loop.measured import MeasuredQuestion, newest_measurement, question_about
-from inference.features.asking.loop.query import analysis_of
+from inference.features.asking.loop.query import LoopCpu, analysis_of
 from inference.features.asking.predictors.kinds import kind_of
 from inference.features.asking.predictors.query import (
     options_for,
@@ -64,8 +63,9 @@ class ToolRow:
     """A line of the table: `cycles` of a predictor, or the `reason` why there are none; neither while it is
     asked.
 
-    `bound`: the bound of the chosen core model that has about the same cycles. `percent`: off the
-    measurement, or off the chosen core model without one.
+    Attributes:
+        bound: The bound of the chosen core model that has about the same cycles.
+        percent: Off the measurement, or off the chosen core model without one.
     """
 
     name: str
@@ -102,12 +102,12 @@ def _offer(kind: PredictorKind, installation: InstalledKind, processor: str, mod
     if not processor_option(kind.name):
         return ToolOffer(name, kind.name, None, "no choice of a CPU")
     for choice in options_for(kind.name, installation.options, processor):
-        chosen = kind.in_mode(choice, mode)
+        in_mode = kind.in_mode(choice, mode)
         try:
-            kind.predictor(chosen).close()
+            kind.predictor(in_mode).close()
         except PredictorError:
             continue
-        return ToolOffer(name, kind.name, chosen)
+        return ToolOffer(name, kind.name, in_mode)
     return ToolOffer(name, kind.name, None, f"no model of {processor}")
 
 
@@ -151,7 +151,9 @@ def tools_address(question: MeasuredQuestion) -> str:
 class ToolTable:
     """The answers of all tools, and the `unasked` ones.
 
-    `run`: the newest query, if it has not ended. `left_out`: {why tools are not asked: their names}.
+    Attributes:
+        run: The newest query, if it has not ended.
+        left_out: {why tools are not asked: their names}.
     """
 
     rows: Sequence[ToolRow]
@@ -201,12 +203,12 @@ def tool_table(question: MeasuredQuestion, cpu: LoopCpu, block: Block) -> ToolTa
             rows.append(ToolRow(offer.name, reason=_FAILURES[Failure(failure)]))
         else:
             rows.append(_row(offer.name, cycles, analysis, reference))
-    left_out: dict[str, list[str]] = {}
+    names_by_reason: dict[str, list[str]] = {}
     for offer in offers:
         if offer.options is None:
-            left_out.setdefault(offer.reason, []).append(offer.name)
+            names_by_reason.setdefault(offer.reason, []).append(offer.name)
     notes = notes_on_block(block.isa, block.code, predictors)
-    return ToolTable(rows, left_out, unasked, run, notes, measured is not None)
+    return ToolTable(rows, names_by_reason, unasked, run, notes, measured is not None)
 
 
 def _row(name: str, cycles: float, analysis: LoopAnalysis, reference: float | None) -> ToolRow:
@@ -218,8 +220,10 @@ def _other_models(block: Block, cpu: LoopCpu, mode: str) -> Iterator[tuple[str, 
     """(name, cycles) of further core models of the same processor."""
     processor = processor_of(cpu)
     rows = usable_core_models().filter(isa__name=cpu.row.isa.name).exclude(pk=cpu.row.pk)
-    same = [row for row in rows if row.machine is not None and processor_of_machine(row.machine) == processor]
-    for row in same[:_MAX_MODELS]:
+    of_processor = [
+        row for row in rows if row.machine is not None and processor_of_machine(row.machine) == processor
+    ]
+    for row in of_processor[:_MAX_MODELS]:
         analysis = analysis_of(block, row, Assumptions(nearest=True, in_loop=mode == LOOP))
         if analysis.bounds:
             yield row.name, analysis.usual

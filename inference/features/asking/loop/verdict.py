@@ -140,12 +140,14 @@ def _from_first(chain: Sequence[ChainStep]) -> list[ChainStep]:
 
 def _ports_text(block: Block, bound: LoopBound, analysis: LoopAnalysis) -> str:
     loads = analysis.port_loads
-    most = max(loads, default=0.0)
-    if most < _BUSY_SHARE * bound.usual:
+    highest_load = max(loads, default=0.0)
+    if highest_load < _BUSY_SHARE * bound.usual:
         schemes = [row.scheme for row in analysis.instructions if row.scheme]
         scheme = next((text for text in schemes if bound.why.startswith(f"{text} takes ")), "")
         return f"`{scheme.partition(' ')[0]}`{bound.why.removeprefix(scheme)}" if scheme else bound.why
-    busiest = [name for name, load in zip(analysis.ports, loads, strict=True) if load >= _BUSY_SHARE * most]
+    busiest = [
+        name for name, load in zip(analysis.ports, loads, strict=True) if load >= _BUSY_SHARE * highest_load
+    ]
     users = Counter(
         _mnemonic(block, place)
         for place, instruction in enumerate(analysis.instructions)
@@ -158,9 +160,9 @@ def _ports_text(block: Block, bound: LoopBound, analysis: LoopAnalysis) -> str:
 
 
 def _uses_busiest(analysis: LoopAnalysis, instruction: InstructionAnalysis) -> bool:
-    most = max(analysis.port_loads, default=0.0)
+    highest_load = max(analysis.port_loads, default=0.0)
     return any(
-        load >= _BUSY_SHARE * most and cycles > 0
+        load >= _BUSY_SHARE * highest_load and cycles > 0
         for load, cycles in zip(analysis.port_loads, instruction.pressure or (), strict=False)
     )
 
@@ -238,9 +240,9 @@ def _open_places(analysis: LoopAnalysis) -> list[int]:
 def _reaches(following: dict[int, set[int]], start: int, target: int) -> bool:
     reached, waiting = {start}, [start]
     while waiting:
-        more = following.get(waiting.pop(), set()) - reached
-        reached |= more
-        waiting.extend(more)
+        successors = following.get(waiting.pop(), set()) - reached
+        reached |= successors
+        waiting.extend(successors)
     return target in reached
 
 

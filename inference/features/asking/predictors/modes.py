@@ -82,8 +82,8 @@ def mode_of(row: Predictor) -> str:
 def _options_in_file(row: Predictor) -> Json:
     """The options in the identity of an imported predictor; a machine's identity has its own under
     `options`."""
-    own = row.identity.get("options")
-    return {**row.identity, **(own if isinstance(own, dict) else {})}
+    options = row.identity.get("options")
+    return {**row.identity, **(options if isinstance(options, dict) else {})}
 
 
 def name_with_mode(row: Predictor) -> str:

@@ -40,8 +40,11 @@ class Offer:
     """An offered predictor: `text` is the argument of `predictors.query.predictor_row`, `label` its name on
     pages.
 
-    `usual`: it is preselected. `fixed`: it is stored with options of its own, such as a processor. `isas`:
-    the instruction sets whose blocks it answers for, with one processor or another unless it is fixed.
+    Attributes:
+        usual: It is preselected.
+        fixed: It is stored with options of its own, such as a processor.
+        isas: The instruction sets whose blocks it answers for, with one processor or another unless it is
+            fixed.
     """
 
     text: str
@@ -69,8 +72,8 @@ class Offers:
     def answering_for(self, isa: str) -> Offers:
         """The offers that answer for blocks of an instruction set."""
 
-        def among(some: list[Offer]) -> list[Offer]:
-            return [offer for offer in some if isa in offer.isas]
+        def among(candidates: list[Offer]) -> list[Offer]:
+            return [offer for offer in candidates if isa in offer.isas]
 
         return Offers(*map(among, (self.tools, self.core_models, self.mappings, self.machines)))
 

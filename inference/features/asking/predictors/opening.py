@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
+from hashlib import sha256
 
 from inference.core.protocols import Json
 from inference.features.asking.predictors.kinds import cluster_predictor, kind_of, machine_in_run
@@ -23,6 +24,8 @@ from inference.runs.kinds import Task
 MAX_ANSWERS = 1_000_000
 """Cached answers per predictor; the oldest are deleted. A row takes about 130 bytes with its index."""
 
+_BRIEF = 100
+"""Characters of an identity's value that a message quotes."""
 _AT_A_TIME = 500
 _BUFFERED = 2000
 _MAX_LENGTH = AnswerCache._meta.get_field("detail").max_length or 0
@@ -35,10 +38,10 @@ class DatabaseAnswers:
     are not written yet, and they are asked again.
     """
 
-    def __init__(self, predictor: PredictorRow, isa: str, most: int = MAX_ANSWERS) -> None:
+    def __init__(self, predictor: PredictorRow, isa: str, max_answers: int = MAX_ANSWERS) -> None:
         self._predictor = predictor
         self._isa = isa
-        self._most = most
+        self._most = max_answers
         self._new: dict[bytes, Answer] = {}
         self._lock = threading.Lock()
 
@@ -173,5 +176,11 @@ def why_not_askable(row: PredictorRow) -> str:
 def _difference(before: Json, now: Json) -> str:
     changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     return "; ".join(
-        f"{name} was {json.dumps(before.get(name))} and is {json.dumps(now.get(name))}" for name in changed
+        f"{name} was {_brief(before.get(name))} and is {_brief(now.get(name))}" for name in changed
     )
+
+
+def _brief(value: object) -> str:
+    """A value of an identity as JSON; of long ones, such as the parts of a core model, its fingerprint."""
+    text = json.dumps(value)
+    return text if len(text) <= _BRIEF else f"version {sha256(text.encode()).hexdigest()[:8]}"

@@ -22,13 +22,11 @@ from inference.predictors.kinds import PredictorKind, UnconfiguredError
 from inference.predictors.permission import are_commands_allowed
 from inference.predictors.protocol import PredictorError
 from inference.runs.lifecycle import submit, unused_name
-from inference.storage.names import NOTE_LIMIT
-from inference.storage.result_names import result_name
+from inference.storage.names import NOTE_LIMIT, result_name
 from inference.web.api import access
 from inference.web.api.access import AuditAction
 from inference.web.contributions import PanelPlace, rendered_panels
-from inference.web.naming import validated_name
-from inference.web.request_fields import StrictForm, describe_fields, form_page
+from inference.web.request_fields import StrictForm, describe_fields, form_page, validated_name
 
 _LIMIT_OPTIONS = ("processes", "batch", "seconds", "dependency_seconds", "memory")
 """Options that limit resources and change no prediction."""

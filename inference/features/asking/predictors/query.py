@@ -366,9 +366,9 @@ def row_on_processor(text: str, processor: str, *, may_choose: bool = False, isa
 
 
 def _on_processor_or_usual(row: Predictor, processor: str, isa: str) -> Predictor:
-    chosen = on_processor(row, processor)
-    lacks_isa = isa and not processor and isa not in isas_of_row(chosen)
-    return on_processor(row, usual_processor(isa)) if lacks_isa else chosen
+    predictor = on_processor(row, processor)
+    lacks_isa = isa and not processor and isa not in isas_of_row(predictor)
+    return on_processor(row, usual_processor(isa)) if lacks_isa else predictor
 
 
 def available_on(
@@ -380,16 +380,16 @@ def available_on(
     of another set predict for `usual_processor`. "" for any set.
     """
     available: dict[Predictor, None] = {}
-    left_out = []
+    exclusions = []
     for row in rows:
         try:
-            chosen = _on_processor_or_usual(row, processor, isa)
-            if isa and isa not in (isas := isas_of_row(chosen)):
-                raise PredictorError(f"{chosen.name} answers for blocks of {', '.join(isas)}, not of {isa}")
-            available[chosen] = None
+            choice = _on_processor_or_usual(row, processor, isa)
+            if isa and isa not in (isas := isas_of_row(choice)):
+                raise PredictorError(f"{choice.name} answers for blocks of {', '.join(isas)}, not of {isa}")
+            available[choice] = None
         except PredictorError as error:
-            left_out.append(str(error))
-    return list(available), left_out
+            exclusions.append(str(error))
+    return list(available), exclusions
 
 
 def different_processors_text(processors: Mapping[str, Sequence[str]]) -> str:

@@ -16,7 +16,7 @@ from inference.core.protocols import Json
 from inference.features.asking.blocks.port_load import describing_mappings, load_context, load_of
 from inference.features.asking.blocks.query import rows_of, scheme_rows
 from inference.features.asking.loop.answer import block_explanation, closest_bound
-from inference.features.asking.loop.cpus import cpus
+from inference.features.asking.loop.query import cpus
 from inference.features.asking.predictors.modes import mode_of_question
 from inference.features.asking.predictors.query import different_processors
 from inference.features.asking.questions.query import (
@@ -33,7 +33,7 @@ from inference.features.asking.questions.query import (
     question_predictors,
     reports_of,
 )
-from inference.features.running.runs.kind_presentation import RunOutcome
+from inference.features.running.runs.kind_presentation import KindPresentation, RunOutcome
 from inference.formats.quoting import csv_text
 from inference.isa.blocks import block_of_bytes, intel_or_digits, isa_of_fields
 from inference.isa.code.block import Block, BlockName
@@ -43,7 +43,7 @@ from inference.predictors.answer_arrays import outlying_answers, relative_spread
 from inference.predictors.memory_variants import variants
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
-from inference.storage.result_names import blocks_name, result_name
+from inference.storage.names import blocks_name, result_name
 from inference.web.contributions import Context, PanelPlace, handle_panel_form, origins_of, rendered_panels
 from inference.web.file_answers import table_answer
 from inference.web.paging import Order
@@ -260,8 +260,8 @@ def answers_csv(request: HttpRequest, pk: int) -> HttpResponse:
         cycles = [line.cycles for line in question.answers(block)]
         rows.append([block.hex, *(-1.0 if number is None else number for number in cycles)])
     names = [line.name for line in question.answers()]
-    about = {"question": question.run.name, "instruction set": isa_of_fields(question.run.config)}
-    return table_answer(csv_text(["bb", *names], rows), question.run.name, **about)
+    head = {"question": question.run.name, "instruction set": isa_of_fields(question.run.config)}
+    return table_answer(csv_text(["bb", *names], rows), question.run.name, **head)
 
 
 def outcomes_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
@@ -288,16 +288,19 @@ def ports_context(
     queries)."""
     choices = [] if isa is None else describing_mappings(schemes.values(), isa)
     mapping_id = number_parameter(request, "mapping")
-    chosen = next(
+    machine = next(
         (choice for choice in choices if choice.mapping.pk == mapping_id), choices[0] if choices else None
     )
-    load = None if chosen is None else load_of(block, chosen.mapping)
+    load = None if machine is None else load_of(block, machine.mapping)
     context: dict[str, Any] = {
         "choices": choices,
         "distinct": len(block.terms),
         "load": load,
-        "no_such_mapping": mapping_id is not None and (chosen is None or chosen.mapping.pk != mapping_id),
+        "no_such_mapping": mapping_id is not None and (machine is None or machine.mapping.pk != mapping_id),
     }
     if load is not None:
         context |= load_context(block, load)
     return context
+
+
+PRESENTATIONS = {"ask": KindPresentation(outcomes=outcomes_of)}

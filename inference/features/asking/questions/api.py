@@ -172,8 +172,8 @@ def _predictors(data: NewQuestion, isa: str) -> list[Predictor]:
 
 def _memory_config(rows: list[Predictor], blocks: list[Block]) -> Json:
     if len(blocks) != 1:
-        what = f"Memory dependencies are compared for one block, not for {len(blocks):,}"
-        raise ProblemError(422, what, where="body code", right="one block")
+        reason = f"Memory dependencies are compared for one block, not for {len(blocks):,}"
+        raise ProblemError(422, reason, where="body code", right="one block")
     try:
         return memory_question(rows, blocks[0].name)
     except InvalidInputError as error:

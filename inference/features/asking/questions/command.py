@@ -17,8 +17,8 @@ from inference.core.loop.simulated import CannotSimulateError
 from inference.core.simulation.steady_state import compile_simulation
 from inference.features.asking.blocks.port_load import BlockLoad, load_of
 from inference.features.asking.loop.answer import cpu_of, explained
-from inference.features.asking.loop.cpus import cpus
 from inference.features.asking.loop.document import TIMELINE_FORMATS, document_of, lines_of, timeline_for
+from inference.features.asking.loop.query import cpus
 from inference.features.asking.loop.request import LoopQuestion
 from inference.features.asking.loop.tools import askable_tools
 from inference.features.asking.predictors.modes import (
@@ -63,10 +63,10 @@ class Command(PredictExperiment):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        (what,) = (action for action in parser._actions if action.dest == "experiment")
-        what.metavar = "EXPERIMENT|FILE"
-        what.help = (
-            f"{what.help}; with --predictor a file of code as `manage.py decode` reads it, or a CSV file "
+        (argument,) = (action for action in parser._actions if action.dest == "experiment")
+        argument.metavar = "EXPERIMENT|FILE"
+        argument.help = (
+            f"{argument.help}; with --predictor a file of code as `manage.py decode` reads it, or a CSV file "
             "with digits in its first column; - for the standard input"
         )
         add_piece_option(parser)
@@ -357,8 +357,8 @@ def _answers_json(
 def _summary(load: BlockLoad | None) -> str:
     if load is None:
         return "the mapping describes none of its instructions"
-    left_out = "" if load.described else "; of the instructions that the mapping describes"
-    return f"{load.schedule.cycles:.3f} cycles{left_out}"
+    suffix = "" if load.described else "; of the instructions that the mapping describes"
+    return f"{load.schedule.cycles:.3f} cycles{suffix}"
 
 
 def _load_json(block: Block, load: BlockLoad | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from django import forms
 
 from inference.core.protocols import Json
-from inference.features.asking.blocks.query import MAX_BLOCKS
+from inference.features.asking.blocks.events import MAX_BLOCKS
 from inference.features.asking.predictors.kinds import reason_against
 from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.predictors.offers import Offer, Offers, offers
@@ -52,10 +52,10 @@ class ChoosingForm(RequestForm):
     predictors = OffersField(required=False)
     anew = RequestField(label="Ignore cached results", help_text="Predict again even if an answer is cached.")
 
-    def __init__(self, data: Any = None, initial: Any = None, known: Offers | None = None) -> None:
-        """`known`: the offers, where they have been computed already."""
+    def __init__(self, data: Any = None, initial: Any = None, offered: Offers | None = None) -> None:
+        """`offered`: the offers, where they have been computed already."""
         super().__init__(data, initial=initial)
-        self.offers = offers() if known is None else known
+        self.offers = offers() if offered is None else offered
         self.rows: list[Predictor] = []
         self.set_choices(predictors=[(offer.text, offer.label) for offer in self.offers.all])
 
@@ -96,8 +96,8 @@ class ProcessorForm(ChoosingForm):
 
     processor = processor_field()
 
-    def __init__(self, data: Any = None, initial: Any = None, known: Offers | None = None) -> None:
-        super().__init__(data, initial, known)
+    def __init__(self, data: Any = None, initial: Any = None, offered: Offers | None = None) -> None:
+        super().__init__(data, initial, offered)
         self.left_out: list[str] = []
 
     def _choose_row(self, offer: Offer) -> None:
@@ -105,9 +105,9 @@ class ProcessorForm(ChoosingForm):
         super()._choose_row(offer)
         if not offer.fixed:
             processor = self.cleaned_data.get("processor", "")
-            chosen, left_out = available_on(self.rows[before:], processor, self.isa_of_blocks())
-            self.rows[before:] = chosen
-            self.left_out += left_out
+            available, exclusions = available_on(self.rows[before:], processor, self.isa_of_blocks())
+            self.rows[before:] = available
+            self.left_out += exclusions
 
     def isa_of_blocks(self) -> str:
         """The instruction set of the blocks that are asked about; "" where there are none."""
@@ -180,13 +180,13 @@ class BlockForm(RunForm, ProcessorForm):
         self,
         data: Any = None,
         initial: Any = None,
-        known: Offers | None = None,
+        offered: Offers | None = None,
         *,
         needs_predictors: bool = False,
         piece: int | None = None,
     ) -> None:
         """`needs_predictors`: one has to be chosen. `piece`: ask about this piece alone, counted from 1."""
-        super().__init__(data, initial, known)
+        super().__init__(data, initial, offered)
         self.reading = BlocksOfText(())
         self._needs_predictors = needs_predictors
         self._piece = piece

@@ -26,7 +26,7 @@ from inference.predictors.protocol import Predictor as Tool
 from inference.runs.errors import ConfigError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import read_rows
-from inference.storage.result_names import blocks_name
+from inference.storage.names import blocks_name
 
 MAX_THREADS = 6
 """Predictors that work at a time, machines not counted: their threads only wait for measurements."""

@@ -23,6 +23,7 @@ from inference.isa.bodies import obstacle_to_blocks
 from inference.measuring.blocks import LOOP, UNROLLED
 from inference.models import ISA, Machine, Predictor, Run
 from inference.predictors import core_model, machine, mapping
+from inference.web.contributions import Context, PagePanel, PanelPlace
 from inference.web.request_fields import start_run
 from inference.web.validation import number_parameter, row_parameter
 
@@ -39,8 +40,8 @@ _PIECE_BUTTON = re.compile(r"piece-(\d{1,6})")
 def blocks(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         press = request.POST.get("press", "")
-        chosen = _PIECE_BUTTON.fullmatch(press)
-        piece = int(chosen[1]) if chosen else None
+        button = _PIECE_BUTTON.fullmatch(press)
+        piece = int(button[1]) if button else None
         form = BlockForm(request.POST, needs_predictors=press != "decode", piece=piece)
         if form.is_valid():
             if press != "decode":
@@ -51,7 +52,7 @@ def blocks(request: HttpRequest) -> HttpResponse:
     form = _initial_form(request)
     if "code" not in request.GET and "code" not in form.initial:
         return _page(request, form)
-    form = BlockForm(_with_defaults(form, request.GET), known=form.offers)
+    form = BlockForm(_with_defaults(form, request.GET), offered=form.offers)
     return _page(request, form, status=200 if form.is_valid() else 400)
 
 
@@ -75,9 +76,9 @@ def _with_defaults(form: BlockForm, query: QueryDict) -> QueryDict:
 
 def _initial_form(request: HttpRequest) -> BlockForm:
     """The form for the address: `from`, the id of an earlier run, or `machine`, the id of a machine."""
-    again = number_parameter(request, "from")
-    if again is not None:
-        return BlockForm(initial=_initial_from_run(get_object_or_404(Run, pk=again, kind=KIND)))
+    source_run = number_parameter(request, "from")
+    if source_run is not None:
+        return BlockForm(initial=_initial_from_run(get_object_or_404(Run, pk=source_run, kind=KIND)))
     form = BlockForm()
     row = row_parameter(request, "machine", Machine.objects.all())
     if row is not None:
@@ -171,3 +172,13 @@ def _obstacle(request: HttpRequest) -> str:
 
 
 urlpatterns = [path("blocks/", blocks, name="blocks")]
+
+_EXAMPLE = "add rax, rbx\nmov rcx, qword ptr [rax+8]\nimul rdx, rcx"
+
+
+def _box(_request: HttpRequest, _subject: None) -> Context:
+    form = BlockForm(initial={"code": _EXAMPLE})
+    return {"form": form, "harness_fields": form.harness_fields}
+
+
+PANELS = (PagePanel(PanelPlace.PREDICTORS, "question", "", "inference/questions/box.html", _box),)

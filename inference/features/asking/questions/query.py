@@ -69,10 +69,12 @@ class PredictorAnswer:
     """A predictor's answer for a block, or the `error` that prevented it; with neither, it has not answered
     yet.
 
-    `percent_of_largest`: its cycles in per cent of the largest answer. `percent_off_measured`: its difference
-    from a machine's measurement, in per cent of the measurement. `row`: None where it has been deleted.
-    `loop_treatment`: whether the branch of a loop is included, in words. `closest_bound`: the bound of a core
-    model that is closest to its number, in words.
+    Attributes:
+        percent_of_largest: Its cycles in per cent of the largest answer.
+        percent_off_measured: Its difference from a machine's measurement, in per cent of the measurement.
+        row: None where it has been deleted.
+        loop_treatment: Whether the branch of a loop is included, in words.
+        closest_bound: The bound of a core model that is closest to its number, in words.
     """
 
     pk: int
@@ -304,17 +306,20 @@ def memory_verdict(cells: tuple[PredictorAnswer, ...]) -> str:
     cycles = [cell.cycles for cell in cells]
     if any(number is None for number in cycles):
         return ""
-    same, offset, base = (number or 0.0 for number in cycles)
-    if _are_close(same, offset) and _are_close(same, base):
+    at_address, offset, base = (number or 0.0 for number in cycles)
+    if _are_close(at_address, offset) and _are_close(at_address, base):
         return "does not distinguish the addresses"
-    if _are_close(offset, base) and same > base:
+    if _are_close(offset, base) and at_address > base:
         return "waits only for the same address"
-    if _are_close(same, offset) and same > base:
+    if _are_close(at_address, offset) and at_address > base:
         return "waits unless the bases differ"
-    if _are_close(same, base) and same > offset:
+    if _are_close(at_address, base) and at_address > offset:
         return "waits unless the offsets differ"
     return "differs between all three"
 
 
 def _are_close(first: float, second: float) -> bool:
     return abs(first - second) <= SAME_WITHIN * max(first, second)
+
+
+ORIGINS = (memory_questions,)

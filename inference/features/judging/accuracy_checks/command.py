@@ -65,7 +65,7 @@ class Command(RunCommand):
             document = {"run": run.pk, "block_set": run.result["block_set"], **check}
             self.stdout.write(json.dumps(document, ensure_ascii=False))
             return
-        for line in shell_lines(result_tables({"check": check}), most=_MAX_LINES):
+        for line in shell_lines(result_tables({"check": check}), max_rows=_MAX_LINES):
             self.stdout.write(line)
         self.stdout.write(f"the page with all results: /accuracy/{run.pk}/")
 

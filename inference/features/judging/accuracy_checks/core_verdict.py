@@ -207,12 +207,12 @@ def _check(row: StoredCoreModel) -> Context:
     if machine is None or "block" in unsupported_runs(machine):
         return {}
     sets = BasicBlockSet.objects.filter(isa=row.isa_id, size__gte=MIN_BLOCKS)
-    chosen = sets.exclude(origin=BasicBlockSet.Origin.RUN) or sets
+    candidates = sets.exclude(origin=BasicBlockSet.Origin.RUN) or sets
     expected = estimate(KIND, {"machine": machine.pk, "blocks": CHECKED_BLOCKS}).time.total
     pending = Run.objects.filter(kind=KIND, config__machine=machine.pk).exclude(state__in=Run.FINAL)
     return {
         "machine": machine,
-        "block_sets": list(chosen.order_by("-pk").values_list("pk", "name", "size")[:_MAX_SETS]),
+        "block_sets": list(candidates.order_by("-pk").values_list("pk", "name", "size")[:_MAX_SETS]),
         "seconds": None if expected is None else expected.likely,
         "blocks": CHECKED_BLOCKS,
         "obstacle": obstacle_to_measuring(machine),

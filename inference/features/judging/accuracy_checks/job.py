@@ -29,7 +29,7 @@ from inference.runs.errors import JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.request import needed_row
 from inference.storage.instruction_sets import code_isa
-from inference.storage.result_names import file_name, processor_name, result_name, row_names
+from inference.storage.names import file_name, processor_name, result_name, row_names
 
 
 class AccuracyCheckJob(JudgeJob):
@@ -64,8 +64,8 @@ class AccuracyCheckJob(JudgeJob):
 
         def facts(sheet: AnswerSheet, columns: Sequence[ComparisonColumn]) -> Json:
             check = check_of_sheet(sheet, columns, reader.codes, code_isa(reader.row.isa))
-            own = {"machine": machine.name, "source": source, "mode": config.mode}
-            check = {**own, "rounds": config.rounds, **check, "unasked": {**unasked, **check["unasked"]}}
+            column = {"machine": machine.name, "source": source, "mode": config.mode}
+            check = {**column, "rounds": config.rounds, **check, "unasked": {**unasked, **check["unasked"]}}
             return {"name": f"accuracy on {machine.name}", "source": config.block_set, "check": check}
 
         return self.compare(task, described, reader, facts)

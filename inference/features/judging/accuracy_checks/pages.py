@@ -8,23 +8,29 @@ from django.urls import path
 from django.views.decorators.http import require_POST
 
 from inference.features.asking.predictors.kinds import MEASURING
-from inference.features.judging.accuracy_checks.core_verdict import CHECKED_BLOCKS
-from inference.features.judging.accuracy_checks.query import check_of
+from inference.features.judging.accuracy_checks.core_verdict import (
+    CHECKED_BLOCKS,
+    judged_predictors,
+    verdict_context,
+)
+from inference.features.judging.accuracy_checks.query import check_description, check_of
 from inference.features.judging.accuracy_checks.request import KIND
 from inference.features.judging.engine.addresses import (
     QueryValue,
+    comparisons_of,
     redirecting_to_comparison,
     redirecting_to_form,
     redirecting_to_list,
 )
 from inference.features.judging.engine.tables import check_table
 from inference.features.library.uploads.query import waiting_uploads
+from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.formats.quoting import csv_text
 from inference.isa.targets import DEFAULT
 from inference.measuring.blocks import LOOP
 from inference.models import Machine, Run, StoredCoreModel, Upload
 from inference.runs.machines.facts import obstacle_to_measuring
-from inference.web.contributions import Context
+from inference.web.contributions import Context, MenuEntry, MenuPlace, PagePanel, PanelPlace
 from inference.web.file_answers import table_answer
 from inference.web.request_fields import NOT_STARTED, start_run
 from inference.web.validation import number_parameter, parse_int, row_id_or_none
@@ -106,3 +112,44 @@ urlpatterns = [
     path("accuracy/<int:pk>/scores.csv", accuracy_check_csv, name="accuracy-check-csv"),
     path("accuracy/new/", redirecting_to_form(_form_fields), name="accuracy-check-new"),
 ]
+
+
+def _predictors(_request: HttpRequest, _subject: None) -> Context | None:
+    judged = judged_predictors()
+    return {"judged": judged} if judged else None
+
+
+PANELS = (
+    PagePanel(
+        PanelPlace.PREDICTORS,
+        "accuracy",
+        "Accuracy",
+        "inference/accuracy_checks/of_predictors.html",
+        _predictors,
+        order=-10,
+    ),
+    PagePanel(
+        PanelPlace.PROGRAM,
+        "judge",
+        "Judge tools",
+        "inference/accuracy_checks/of_program.html",
+        lambda _request, upload: program_context(upload),
+    ),
+    PagePanel(
+        PanelPlace.CORE_MODEL,
+        "verdict",
+        "Accuracy",
+        "inference/accuracy_checks/of_core_model.html",
+        verdict_context,
+    ),
+)
+PRESENTATIONS = {"accuracy-check": KindPresentation(words=check_description, outcomes=comparisons_of)}
+MENUS = (
+    MenuEntry(
+        MenuPlace.MACHINE,
+        "Check accuracy …",
+        "accuracy-check-new",
+        "Accuracy of its core model, its mappings and all tools on blocks measured on it",
+        "chart",
+    ),
+)

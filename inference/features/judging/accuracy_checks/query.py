@@ -13,7 +13,7 @@ from inference.features.judging.engine.sources import ComparisonColumn
 from inference.features.running.runs.kind_presentation import DescriptionItem, links
 from inference.figures.heatmap import heat_map
 from inference.models import BasicBlockSet, Machine, Predictor, Run
-from inference.storage.result_names import file_name
+from inference.storage.names import file_name
 
 
 def check_of(run: Run) -> Json | None:

@@ -83,11 +83,11 @@ def default_predictors(machine: Machine, mode: str) -> tuple[list[Predictor], di
     `mode`: the mode of the measurements, in which all predictors answer.
     """
     rows: dict[int, Predictor] = {}
-    left_out: dict[str, str] = {}
+    exclusions: dict[str, str] = {}
     for name, choices in _candidates(machine):
         row, reason = _first_usable(choices, mode)
         if row is None:
-            left_out[name] = reason
+            exclusions[name] = reason
         elif len(rows) < MAX_PREDICTORS:
             rows[row.pk] = row
     configured = Predictor.objects.filter(origin=Predictor.Origin.CONFIGURED).order_by("-pk")
@@ -96,10 +96,10 @@ def default_predictors(machine: Machine, mode: str) -> tuple[list[Predictor], di
             try:
                 in_mode = row_in_mode(row, mode)
             except PredictorError as error:
-                left_out[row.name] = str(error)
+                exclusions[row.name] = str(error)
             else:
                 rows.setdefault(in_mode.pk, in_mode)
-    return list(rows.values()), left_out
+    return list(rows.values()), exclusions
 
 
 def _candidates(machine: Machine) -> Iterator[tuple[str, list[tuple[str, Json]]]]:

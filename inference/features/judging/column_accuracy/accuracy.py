@@ -33,9 +33,12 @@ MAX_WORST = 100
 class KnownAccuracy:
     """The stored or computed results of a comparison.
 
-    `accuracy`: the result of `accuracy_of`. `lacks`: whether it lacks a column. `run`: the newest finished
-    run, whose comparison has all views. `working`: the newest run if it is unfinished. `failed`: if it has
-    failed.
+    Attributes:
+        accuracy: The result of `accuracy_of`.
+        lacks: Whether it lacks a column.
+        run: The newest finished run, whose comparison has all views.
+        working: The newest run if it is unfinished.
+        failed: If it has failed.
     """
 
     accuracy: Json | None = None

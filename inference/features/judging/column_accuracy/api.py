@@ -75,9 +75,9 @@ class Reference(Input):
 def get_accuracy(request: HttpRequest, block_set_id: Id, reference: str = Name) -> Any:
     """Compare all columns of a set with one; 409 for a large set until a run has compared them."""
     row = get_object_or_404(BasicBlockSet, pk=block_set_id)
-    known, column = accuracy_or_refuse(row, reference)
-    columns = [_column(entry) for entry in known["columns"]]
-    return {**known, "block_set": row, "reference": column, "columns": columns}
+    accuracy, column = accuracy_or_refuse(row, reference)
+    columns = [_column(entry) for entry in accuracy["columns"]]
+    return {**accuracy, "block_set": row, "reference": column, "columns": columns}
 
 
 @router.post("/block-sets/{block_set_id}/accuracy", response={201: RunOut})
@@ -94,15 +94,15 @@ def accuracy_or_refuse(row: BasicBlockSet, reference: str) -> tuple[Json, BlockC
     Raises `ExchangeError` for an unknown name, `ProblemError` (409) if a run has to compare them first.
     """
     column = column_named(row, reference)
-    known = known_accuracy(row, columns_of(row), column).accuracy
-    if known is None:
+    accuracy = known_accuracy(row, columns_of(row), column).accuracy
+    if accuracy is None:
         raise ProblemError(
             409,
             f"The columns of {row.name!r} have not been compared with {reference!r} yet",
             where="path block_set_id",
             right=f"POST the reference to /block-sets/{row.pk}/accuracy, and wait for the run",
         )
-    return known, column
+    return accuracy, column
 
 
 def _column(column: Json) -> Json:

@@ -28,14 +28,14 @@ class Command(GatedCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", nargs="?", metavar="NAME", help="a set (default: list all)")
-        what = parser.add_mutually_exclusive_group()
-        what.add_argument(
+        actions = parser.add_mutually_exclusive_group()
+        actions.add_argument(
             "--ask",
             action="append",
             metavar="PREDICTOR",
             help="add a column with its predictions; names as `manage.py predictors` lists them",
         )
-        what.add_argument("--accuracy", metavar="COLUMN", help="compare all columns with this one")
+        actions.add_argument("--accuracy", metavar="COLUMN", help="compare all columns with this one")
         add_mode_option(parser)
         _add_gate_options(parser)
         parser.add_argument("--json", action="store_true", help="print one JSON object")

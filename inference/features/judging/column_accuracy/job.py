@@ -15,7 +15,7 @@ from inference.models import BasicBlockSet, BlockColumn
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
-from inference.storage.result_names import result_name, row_names
+from inference.storage.names import result_name, row_names
 
 
 class AccuracyConfig(RunRequest):
@@ -31,8 +31,10 @@ class AccuracyJob(JudgeJob):
         request = AccuracyConfig.read(config)
         row = read_set(request.block_set)
         if not row.columns.filter(pk=request.reference).exists():
-            known = ", ".join(f"{column.pk} ({column.name})" for column in row.columns.order_by("position"))
-            raise ConfigError(f"reference must be a column of the set: {known or 'it has none'}")
+            column_names = ", ".join(
+                f"{column.pk} ({column.name})" for column in row.columns.order_by("position")
+            )
+            raise ConfigError(f"reference must be a column of the set: {column_names or 'it has none'}")
         return request.as_json()
 
     def default_name(self, config: Json) -> str:

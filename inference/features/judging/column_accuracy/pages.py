@@ -24,7 +24,13 @@ from inference.core.judging.accuracy import (
 from inference.core.metrics import Scores
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import column_named, is_measured, usual_reference
-from inference.features.asking.block_sets.query import BlockSetView, column_names, columns_of, set_item
+from inference.features.asking.block_sets.query import (
+    BlockSetView,
+    column_names,
+    columns_of,
+    outcomes_of,
+    set_item,
+)
 from inference.features.asking.predictors.query import different_processors
 from inference.features.judging.column_accuracy.accuracy import KIND, baseline_of, known_accuracy
 from inference.features.judging.engine.gate import (
@@ -34,11 +40,12 @@ from inference.features.judging.engine.gate import (
     judge_against_baseline,
 )
 from inference.features.judging.engine.tables import columns_table, page_cells
-from inference.features.running.runs.kind_presentation import DescriptionItem
+from inference.features.running.runs.kind_presentation import DescriptionItem, KindPresentation
 from inference.formats.accuracy_baseline import LIMIT_BYTES, AccuracyBaseline, read_baseline, write_baseline
 from inference.formats.problems import ExchangeError
 from inference.formats.quoting import csv_text
 from inference.models import BasicBlockSet, BlockColumn, Run
+from inference.web.contributions import PagePanel, PanelPlace
 from inference.web.file_answers import file_answer, table_answer
 from inference.web.request_fields import StrictForm, start_run
 from inference.web.validation import number_parameter, row_id_or_none
@@ -49,12 +56,12 @@ def accuracy_tab(request: HttpRequest, row: BasicBlockSet, columns: list[BlockCo
     if len(columns) < 2:
         return {}
     reference = _column(columns, number_parameter(request, "reference")) or usual_reference(columns)
-    known = known_accuracy(row, columns, reference)
+    result = known_accuracy(row, columns, reference)
     predictors = [column.predictor for column in columns if column.predictor is not None]
-    context = {"reference": reference, "known": known, "processors": different_processors(predictors)}
-    if known.accuracy is None:
+    context = {"reference": reference, "known": result, "processors": different_processors(predictors)}
+    if result.accuracy is None:
         return context
-    return context | {"accuracy": known.accuracy, **page_cells(columns_table(known.accuracy))}
+    return context | {"accuracy": result.accuracy, **page_cells(columns_table(result.accuracy))}
 
 
 FULL_BAR = 50.0
@@ -139,10 +146,10 @@ def block_set_accuracy_csv(request: HttpRequest, pk: int) -> HttpResponse:
     block_set = get_object_or_404(BasicBlockSet, pk=pk)
     columns = columns_of(block_set)
     reference = column_in_address(request, columns)
-    known = known_accuracy(block_set, columns, reference).accuracy
-    if known is None:
+    accuracy = known_accuracy(block_set, columns, reference).accuracy
+    if accuracy is None:
         raise Http404("these columns have not been compared yet")
-    lines = [(row[0], reference.name, *row[1:]) for row in columns_table(known).rows]
+    lines = [(row[0], reference.name, *row[1:]) for row in columns_table(accuracy).rows]
     return table_answer(csv_text(CSV_HEADS, lines), f"{block_set.name} accuracy", blocks=block_set.name)
 
 
@@ -200,10 +207,10 @@ def _gate_result(row: BasicBlockSet, form: GateForm) -> GateResult:
 
 
 def _accuracy_or_404(row: BasicBlockSet, column: BlockColumn) -> Json:
-    known = known_accuracy(row, columns_of(row), column).accuracy
-    if known is None:
+    accuracy = known_accuracy(row, columns_of(row), column).accuracy
+    if accuracy is None:
         raise Http404(f"the columns have not been compared with {column.name} yet: press Compare on Accuracy")
-    return known
+    return accuracy
 
 
 urlpatterns = [
@@ -212,3 +219,17 @@ urlpatterns = [
     path("block-sets/<int:pk>/baseline.json", block_set_baseline, name="block-set-baseline"),
     path("block-sets/<int:pk>/gate/", block_set_gate, name="block-set-gate"),
 ]
+
+PRESENTATIONS = {"accuracy": KindPresentation(words=accuracy_description, outcomes=outcomes_of)}
+PANELS = (
+    PagePanel(
+        PanelPlace.BLOCK_SET_TOP, "verdict", "Verdict", "inference/column_accuracy/top.html", top_context
+    ),
+    PagePanel(
+        PanelPlace.BLOCK_SET,
+        "accuracy",
+        "Accuracy",
+        "inference/column_accuracy/tab.html",
+        lambda request, subject: accuracy_tab(request, subject.row, subject.columns),
+    ),
+)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from inference.core.deviation import Sampling
+from inference.core.experiment import Unit
 from inference.core.identity import SchemeRelation
-from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.core.sampling import MIX_LENGTH
 from inference.features.judging.comparing.latencies import (

@@ -79,8 +79,8 @@ class KnownLatency(NamedTuple):
             return "no dependency"
         if self.least is None or self.most is None:
             return "–" if self.at_most is None else f"≤ {self.at_most:.2f}"
-        least, most = f"{self.least:.2f}", f"{self.most:.2f}"
-        return least if least == most else f"{least}–{most}"
+        lowest, highest = f"{self.least:.2f}", f"{self.most:.2f}"
+        return lowest if lowest == highest else f"{lowest}–{highest}"
 
     @property
     def is_bound(self) -> bool:
@@ -147,8 +147,8 @@ def _relations_by_largest(
     for first, second in permutations(range(len(by_place[0]) if by_place else 0), 2):
         bounds = {place: row[first] for place, row in enumerate(by_place)}
         places = [place for place, bound in bounds.items() if bound and bound.why == LARGEST_OF_SOURCES]
-        values = [known.most for place in places if (known := by_place[place][second])]
-        bound = max((known.at_most or 0.0 for place in places if (known := bounds[place])), default=0.0)
+        values = [latency.most for place in places if (latency := by_place[place][second])]
+        bound = max((latency.at_most or 0.0 for place in places if (latency := bounds[place])), default=0.0)
         numbers = [value for value in values if value is not None]
         if not numbers or len(numbers) < len(places):
             continue
@@ -282,7 +282,10 @@ def schemes_json(rows: Sequence[SharedScheme]) -> list[Json]:
 
 
 def _pair_json(pair: ComparedLatency) -> Json:
-    return {**pair._asdict(), "said": [None if known is None else known._asdict() for known in pair.said]}
+    return {
+        **pair._asdict(),
+        "said": [None if latency is None else latency._asdict() for latency in pair.said],
+    }
 
 
 _LIMITS = ("least", "most", "at_most")
@@ -295,7 +298,7 @@ def limits_table(rows: Sequence[SharedScheme], names: Sequence[str]) -> Publishe
     cells = (
         (
             *(row.scheme, pair.source, pair.destination, str(pair.relation), pair.difference),
-            *(getattr(known, limit, None) for known in pair.said for limit in _LIMITS),
+            *(getattr(latency, limit, None) for latency in pair.said for limit in _LIMITS),
         )
         for row in rows
         for pair in row.pairs
@@ -320,8 +323,8 @@ def pairs_table(
         (
             *(LinkedText(row.scheme, url(row, None)), f"{pair.source} → {pair.destination}"),
             *(
-                None if known is None else LinkedText(known.words, url(row, place))
-                for place, known in enumerate(pair.said)
+                None if latency is None else LinkedText(latency.words, url(row, place))
+                for place, latency in enumerate(pair.said)
             ),
             *(RELATION_WORDS[pair.relation], pair.difference),
         )

@@ -247,6 +247,6 @@ def compare_latencies(
     rows = LatencySet.objects.select_related("isa").defer("memory", "connectors", "readings")
     sets = [get_object_or_404(rows, pk=pk) for pk in (latency_set_id, other_latency_set_id, *also)]
     comparison = comparison_of_latencies(*sets)
-    chosen = filtered_schemes(comparison, sets[0].isa_id, Order.of(sort), q.strip(), different=different)
+    schemes = filtered_schemes(comparison, sets[0].isa_id, Order.of(sort), q.strip(), different=different)
     head = {"sets": [ref(row) for row in sets], **comparison.counts(), "only": comparison.only}
-    return {**list_answer_in_memory(chosen, paging, schemes_json), **head}
+    return {**list_answer_in_memory(schemes, paging, schemes_json), **head}

@@ -37,7 +37,7 @@ from inference.features.judging.engine.tables import csv_of, page_cells
 from inference.features.judging.engine.view_addresses import HEAT_MAP
 from inference.features.judging.engine.view_tabs import view_csv, views_context
 from inference.features.judging.engine.views import VIEWS
-from inference.features.running.runs.kind_presentation import RunOutcome
+from inference.features.running.runs.kind_presentation import KindPresentation, RunOutcome
 from inference.formats.problems import ExchangeError
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet, LatencySet, Run
@@ -60,7 +60,7 @@ def _named(request: HttpRequest, among: QuerySet[RowT]) -> list[RowT]:
 
 
 def _chosen_rows(
-    request: HttpRequest, among: QuerySet[RowT], most: int
+    request: HttpRequest, among: QuerySet[RowT], limit: int
 ) -> tuple[RowT | None, list[RowT], dict[str, Any]]:
     """(first row, rows compared with it, context of the form that chooses them).
 
@@ -71,15 +71,15 @@ def _chosen_rows(
     offered = among.model._default_manager.only("name", "isa").order_by("-id")
     candidates = list(offered.filter(isa=first.isa_id).exclude(pk=first.pk)[:_MAX_OFFERED]) if first else []
     same_isa = [row for row in rows if first is not None and row.isa_id == first.isa_id and row != first]
-    beside: list[RowT] = list(dict.fromkeys(same_isa))[: most - 1]
+    beside: list[RowT] = list(dict.fromkeys(same_isa))[: limit - 1]
     fields: list[RowT | None] = list(beside)
-    if len(beside) < min(len(candidates), most - 1):
+    if len(beside) < min(len(candidates), limit - 1):
         fields.append(None)
     choices = []
-    for number, chosen in enumerate(fields):
+    for number, row_id in enumerate(fields):
         name, label = ("also", "And") if number else ("second", "Second set")
-        options = [row for row in candidates if row == chosen or row not in beside]
-        choices.append((f"beside-{number}", name, label, options, chosen))
+        options = [row for row in candidates if row == row_id or row not in beside]
+        choices.append((f"beside-{number}", name, label, options, row_id))
     context = {"first": first, "sets": offered[:_MAX_OFFERED], "others": candidates, "choices": choices}
     return first, beside, context
 
@@ -209,3 +209,5 @@ urlpatterns = [
     path("latencies/compare/", latencies_compare, name="latencies-compare"),
     path("latencies/compare.csv", latencies_compare_csv, name="latencies-compare-csv"),
 ]
+
+PRESENTATIONS = {"compare-sets": KindPresentation(outcomes=outcomes_of_pairs)}

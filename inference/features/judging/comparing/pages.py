@@ -17,8 +17,8 @@ from django.utils.safestring import mark_safe
 
 from inference.core.deviation import Sampling
 from inference.core.errors import InvalidInputError
+from inference.core.experiment import Unit
 from inference.core.identity import ComparedScheme, SchemeRelation
-from inference.core.metrics import Unit
 from inference.features.judging.comparing.query import (
     MAX_EXPERIMENTS,
     DifferingExperiment,
@@ -40,7 +40,6 @@ from inference.features.judging.comparing.tables import (
 )
 from inference.features.judging.engine.tables import LinkedNumber, LinkedText, number, page_cells
 from inference.features.learning.explained.query import contradictions
-from inference.features.library.experiments.query import comparable_sets, measured_singletons
 from inference.features.library.mappings.query import comparable, summary
 from inference.figures.heatmap import heat_map
 from inference.figures.svg import heat_map_drawing
@@ -48,6 +47,8 @@ from inference.isa.search import SearchError
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.storage.characterisations import KEY
 from inference.storage.rows import ids_of_schemes
+from inference.storage.singletons import comparable_sets, measured_singletons
+from inference.web.contributions import PagePanel, PanelPlace
 from inference.web.file_answers import file_answer
 from inference.web.paging import Order, page_in_memory
 from inference.web.published_page import PublishedTable
@@ -237,3 +238,15 @@ def mapping_compare_csv(request: HttpRequest, pk: int) -> HttpResponse:
 urlpatterns = [
     path("mappings/<int:pk>/compare.csv", mapping_compare_csv, name="mapping-compare-csv"),
 ]
+
+PANELS = (
+    PagePanel(
+        PanelPlace.MAPPING,
+        "compare",
+        "Compare",
+        "inference/comparing/compare.html",
+        lambda request, subject: compare_tab(request, subject.row),
+        order=40,
+        styles=("css/core-diagram.css",),
+    ),
+)

@@ -19,11 +19,10 @@ from pydantic import BaseModel, Field
 
 from inference.core.deviation import Deviation, Furthest, Sampling, deviation
 from inference.core.evaluator import PortMappingModel, ThroughputModel
-from inference.core.experiment import Experiment
+from inference.core.experiment import Experiment, Unit
 from inference.core.identity import ComparedScheme, Distinction, MappingComparison, SchemeRelation
 from inference.core.identity.comparison import NOISE, agreement_up_to_hidden
 from inference.core.mapping import Uops
-from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.core.resources import MAX_RESOURCES, Conversion, TooManyResourcesError, from_port_mapping
 from inference.core.resources import ResourceMapping as Resources
@@ -80,8 +79,9 @@ def _key(row: Model) -> _Key:
 class DifferingExperiment(Distinction):
     """An experiment on which two mappings differ, with both predictions in cycles and its measurement.
 
-    `measured`: median of the settled measurements, None without one. `experiment_id`: None if it is not
-    stored.
+    Attributes:
+        measured: Median of the settled measurements, None without one.
+        experiment_id: None if it is not stored.
     """
 
     measured: float | None = None

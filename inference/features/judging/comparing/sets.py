@@ -49,7 +49,7 @@ from inference.formats.problems import ExchangeError
 from inference.models import ComparedColumn, Comparison, ExperimentSet, Measurement, Run
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest, needed_row, read_row
-from inference.storage.result_names import row_names
+from inference.storage.names import row_names
 from inference.storage.rows import rows_of
 from inference.storage.streaming import set_chunks
 

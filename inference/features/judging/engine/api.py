@@ -12,9 +12,9 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
+from inference.core.experiment import Unit as Units
 from inference.core.judging.disagreement import DifferenceMetric
 from inference.core.judging.sheet import ItemSelection
-from inference.core.metrics import Unit as Units
 from inference.features.asking.predictors.offers import predictors_named
 from inference.features.judging.engine.pages import answer_lines
 from inference.features.judging.engine.query import (

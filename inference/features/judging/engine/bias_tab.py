@@ -138,7 +138,7 @@ def _title(grade_text: str, beyond: bool) -> str:
 
 
 def _bar(
-    request: HttpRequest, column: ComparedColumn, chosen: ComparedColumn, part: ComparisonPart
+    request: HttpRequest, column: ComparedColumn, current: ComparedColumn, part: ComparisonPart
 ) -> BiasBar:
     counts = Counter(bias.grade for bias in biases_in(column, part))
     total = sum(counts.values())
@@ -150,8 +150,8 @@ def _bar(
         url = _url(request, column.position, f"{grade:+d}")
         parts.append(BarPart(grade, grade_class(grade), grade_words(grade), counts[grade], x, width, url))
         x += width
-    same = column.position == chosen.position
-    return BiasBar(column, parts, total, same, _url(request, column.position))
+    is_current = column.position == current.position
+    return BiasBar(column, parts, total, is_current, _url(request, column.position))
 
 
 def _url(request: HttpRequest, position: int, grade: str = "", *, beyond: bool = False) -> str:

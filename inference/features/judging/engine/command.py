@@ -15,9 +15,9 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from inference.core.experiment import Unit
 from inference.core.judging.disagreement import DifferenceMetric
 from inference.core.judging.sheet import ItemSelection
-from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.asking.predictors.query import predictor_row
@@ -137,10 +137,10 @@ class Command(GatedCommand):
             raise CommandError(
                 f"{options['items']} --view {view} is not possible; without sources, these are: {views}"
             )
-        chosen = {"json": options["json"]}
+        formats = {"json": options["json"]}
         if options["against"]:
-            chosen["dataset" if view == "excess" else "against"] = options["against"].partition(":")[2]
-        call_command(view, name, **chosen, stdout=self.stdout, stderr=self.stderr)
+            formats["dataset" if view == "excess" else "against"] = options["against"].partition(":")[2]
+        call_command(view, name, **formats, stdout=self.stdout, stderr=self.stderr)
 
     def _comparison(self, options: dict[str, Any]) -> Comparison:
         kind, _, number = options["items"].partition(":")

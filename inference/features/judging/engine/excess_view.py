@@ -81,20 +81,20 @@ def sets_for(row: PortMapping) -> Sequence[ExperimentSet]:
     """Sets to compare a mapping with: those of its run first, then of its machine, then others."""
 
     def rank(dataset: ExperimentSet) -> tuple[bool, bool, int]:
-        own = row.run_id is not None and dataset.run_id == row.run_id
-        same = row.machine_id is not None and dataset.machine_id == row.machine_id
-        return not own, not same, -dataset.pk
+        is_training_set = row.run_id is not None and dataset.run_id == row.run_id
+        is_same_machine = row.machine_id is not None and dataset.machine_id == row.machine_id
+        return not is_training_set, not is_same_machine, -dataset.pk
 
     sets = ExperimentSet.objects.filter(isa_id=row.isa_id).only("pk", "name", "run_id", "machine_id")
     return sorted(sets, key=rank)
 
 
-def excess_json(slow_groups: Excess, ports: Sequence[str], most: int) -> Json:
-    """The groups as JSON, with at most `most` experiments each."""
+def excess_json(slow_groups: Excess, ports: Sequence[str], max_experiments: int) -> Json:
+    """The groups as JSON, with at most `max_experiments` experiments each."""
     return {
         "experiments": slow_groups.experiments,
         "exceeding": slow_groups.exceeding,
-        "groups": [group.as_json(ports, most) for group in slow_groups.groups],
+        "groups": [group.as_json(ports, max_experiments) for group in slow_groups.groups],
     }
 
 
@@ -109,9 +109,9 @@ def _excess_in(row: tuple[int, datetime], set_id: int, measurements: int) -> Exc
     settled = Measurement.objects.filter(experiment_set=set_id, state=Measurement.State.SETTLED)
     ids = list(settled.order_by("experiment_id", "id").values_list("id", flat=True))
     del measurements  # part of the cache key: new measurements invalidate it
-    chosen = ids[:: max(1, -(-len(ids) // MAX_ITEMS))]
+    sample = ids[:: max(1, -(-len(ids) // MAX_ITEMS))]
     readings: dict[Experiment, list[float]] = {}
-    for stored in measurements_of(Measurement.objects.filter(pk__in=chosen).order_by("id")):
+    for stored in measurements_of(Measurement.objects.filter(pk__in=sample).order_by("id")):
         value = stored.value
         if value.cycles is not None and mapping.usage.keys() >= set(value.experiment.schemes):
             readings.setdefault(value.experiment, []).append(value.cycles)

@@ -147,10 +147,10 @@ def select_columns(
     columns: Sequence[BaselineColumn], where: str, only: Collection[str]
 ) -> list[BaselineColumn]:
     """The columns with a name in `only`, all if it is empty. Raises `ExchangeError` for an unknown name."""
-    known = [column.name for column in columns]
+    names = [column.name for column in columns]
     for name in only:
-        if name not in known:
-            raise ExchangeError(_no_column(where, name, known))
+        if name not in names:
+            raise ExchangeError(_no_column(where, name, names))
     return [column for column in columns if not only or column.name in only]
 
 
@@ -194,8 +194,8 @@ def _reasons(before: BaselineColumn, now: BaselineColumn, tolerance: float) -> t
     return tuple(reasons)
 
 
-def _no_column(where: str, name: str, known: Sequence[str]) -> str:
-    return f"{where} has no column {name!r}, only {', '.join(known) or 'none'}"
+def _no_column(where: str, name: str, names: Sequence[str]) -> str:
+    return f"{where} has no column {name!r}, only {', '.join(names) or 'none'}"
 
 
 def _numbers(column: BaselineColumn) -> Json:

@@ -76,7 +76,7 @@ def store_answer_columns(row: BasicBlockSet, columns: Sequence[ComparisonColumn]
     heads: list[tuple[str, Predictor | None]] = []
     for column in new_columns:
         predictor = column.source.row if isinstance(column.source.row, Predictor) else None
-        is_first = predictor not in [known for _, known in heads]
+        is_first = predictor not in [head for _, head in heads]
         heads.append((column.source.name, predictor if is_first else None))
     stored = iter(add_columns(row, heads, [answers_in(column.answers) for column in new_columns]))
     return [
@@ -122,11 +122,11 @@ def report_progress(task: Task, phase: str, done: int, total: int, unit: str, be
     task.reporter.pulse()
 
 
-def sample_places(size: int, most: int, seed: int) -> Int64s:
-    """A sample of at most `most` of `size` items, ascending: int64[m]; the same for the same seed."""
-    if size <= most:
+def sample_places(size: int, limit: int, seed: int) -> Int64s:
+    """A sample of at most `limit` of `size` items, ascending: int64[m]; the same for the same seed."""
+    if size <= limit:
         return np.arange(size)
-    return np.sort(np.random.default_rng(seed).choice(size, most, replace=False))
+    return np.sort(np.random.default_rng(seed).choice(size, limit, replace=False))
 
 
 class QuestionBlocks:
@@ -251,10 +251,10 @@ def answers_of_other_set(items: Items, other: ExperimentSet) -> Answers:
     pairs = np.fromiter(values, dtype=[("experiment", np.int64), ("cycles", np.float64)])
     experiments, middle, _ = median_cycles(pairs["experiment"], pairs["cycles"])
     cycles = np.full(len(items), np.nan)
-    own = items.experiments
-    if len(experiments) and own is not None:
-        place = np.minimum(np.searchsorted(experiments, own), len(experiments) - 1)
-        matches = experiments[place] == own
+    of_predictor = items.experiments
+    if len(experiments) and of_predictor is not None:
+        place = np.minimum(np.searchsorted(experiments, of_predictor), len(experiments) - 1)
+        matches = experiments[place] == of_predictor
         cycles[matches] = middle[place[matches]]
     return Answers.of(cycles, NOT_MEASURED)
 

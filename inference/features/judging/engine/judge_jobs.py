@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from inference.core.events import Event, Log, PhaseStarted, ResultStored
+from inference.core.experiment import Unit
 from inference.core.judging.accuracy import ColumnRoles, column_verdict
 from inference.core.judging.sheet import AnswerSheet, Grouping
-from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.core.texts import count_of
 from inference.features.asking.predictors.kinds import kind_of
@@ -52,7 +52,7 @@ from inference.predictors.protocol import PredictorError
 from inference.runs.errors import JobError
 from inference.runs.kinds import Job, Store, Task
 from inference.storage.answer_sheets import answers_field, column_heat_maps, column_summary, sheet_fields
-from inference.storage.result_names import enumerated, result_name
+from inference.storage.names import enumerated, result_name
 
 STAGES = ("read", "ask", "sum up")
 
@@ -226,7 +226,9 @@ def _bounds(
 class ComparisonSummary:
     """The stored parts of a sheet, computed before the transaction that stores them.
 
-    `points`: fields of the comparison. `fields`: those of each column.
+    Attributes:
+        points: Fields of the comparison.
+        fields: Those of each column.
     """
 
     sheet: AnswerSheet

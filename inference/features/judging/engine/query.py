@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from django.db.models import QuerySet
 
+from inference.core.experiment import Unit
 from inference.core.judging.accuracy import AccuracyJudgement, ColumnRoles, OtherCore, column_verdict
 from inference.core.judging.agreement import Agreement, SchemeBias, agreement
 from inference.core.judging.agreement import biases as biases_of
 from inference.core.judging.disagreement import DifferenceMetric
 from inference.core.judging.sheet import ALL_ITEMS, AnswerSheet, ComparedPoints, ItemKind, ItemSelection
-from inference.core.metrics import Scores, Unit, score
+from inference.core.metrics import Scores, score
 from inference.core.protocols import Json
 from inference.core.tables import Int64s
 from inference.figures.heatmap import HeatMap, Reach, heat_map
@@ -86,8 +87,9 @@ class SheetKey(NamedTuple):
 class UnsavedComparison:
     """The additions of a comparison that is computed when it is viewed, and never saved.
 
-    `address`: the URL of the page with its views, with a query. `csv_address`: the URL of the views as files,
-    with a query; "" if there are none.
+    Attributes:
+        address: The URL of the page with its views, with a query.
+        csv_address: The URL of the views as files, with a query; "" if there are none.
     """
 
     key: SheetKey

@@ -194,8 +194,8 @@ def source_named(
 def _split_text(text: str) -> tuple[SourceKind, str]:
     kind, colon, name = text.partition(":")
     if kind not in set(SourceKind) or not colon or not name:
-        known = ", ".join(f"{known}:…" for known in SourceKind)
-        raise SourceError(f"{text[:80]!r} is no source: write one of {known}")
+        kinds = ", ".join(f"{kinds}:…" for kinds in SourceKind)
+        raise SourceError(f"{text[:80]!r} is no source: write one of {kinds}")
     return SourceKind(kind), name
 
 

@@ -29,7 +29,7 @@ from inference.features.learning.core_model.query import usable_core_models
 from inference.isa.targets import names_with_blocks, target_of
 from inference.models import BasicBlockSet, ExperimentSet, Machine, PortMapping, ResourceMapping
 from inference.predictors import core_model, machine
-from inference.storage.result_names import machine_label
+from inference.storage.names import machine_label
 from inference.web.request_fields import RequestField, RunForm, describe_fields, start_run
 from inference.web.validation import number_parameter
 
@@ -136,9 +136,9 @@ def has_blocks(subject: Subject) -> bool:
 
 def stored_sources(subject: Subject) -> dict[str, list[tuple[str, str]]]:
     """{field: (value, label) of its choices} of all stored sources that answer for the items of a set."""
-    same = {} if subject.isa_id is None else {"isa": subject.isa_id}
-    mappings = PortMapping.objects.filter(**same).order_by("-id")
-    resources = ResourceMapping.objects.filter(**same).order_by("-id")
+    of_isa = {} if subject.isa_id is None else {"isa": subject.isa_id}
+    mappings = PortMapping.objects.filter(**of_isa).order_by("-id")
+    resources = ResourceMapping.objects.filter(**of_isa).order_by("-id")
     rows_of: dict[str, Iterable[tuple[int, str]]] = {
         "mappings": mappings.values_list("pk", "name"),
         "resource_mappings": resources.values_list("pk", "name"),
@@ -146,7 +146,7 @@ def stored_sources(subject: Subject) -> dict[str, list[tuple[str, str]]]:
     if isinstance(subject, BasicBlockSet):
         rows_of["columns"] = subject.columns.order_by("position").values_list("pk", "name")
     else:
-        sets = ExperimentSet.objects.filter(**same).exclude(pk=subject.pk).order_by("-id")
+        sets = ExperimentSet.objects.filter(**of_isa).exclude(pk=subject.pk).order_by("-id")
         rows_of["other_sets"] = sets.values_list("pk", "name")
     entries = {name: [(str(pk), str(label)) for pk, label in rows] for name, rows in rows_of.items()}
     tools = tool_names(subject) if isinstance(subject, ExperimentSet) else []

@@ -22,8 +22,10 @@ Buttons = Sequence[tuple[str, str]]
 class LinkedText(str):
     """The text of a cell, with its link and note on a page.
 
-    `url`: the target of the link, "" for none. With a `label`, the link is that text, behind the cell's text.
-    `note`: a line below the text.
+    Attributes:
+        url: The target of the link, "" for none. With a `label`, the link is that text, behind the cell's
+            text.
+        note: A line below the text.
     """
 
     url: str
@@ -103,20 +105,20 @@ def page_cells(table: PublishedTable, buttons: Sequence[Buttons] = ()) -> dict[s
     return {"table": table, "rows": list(zip(cells, buttons or [()] * len(cells), strict=True))}
 
 
-def shell_lines(tables: Iterable[PublishedTable], most: int | None = None) -> Iterator[str]:
-    """The lines of tables in the shell, each with a title and at most `most` rows; numbers are
+def shell_lines(tables: Iterable[PublishedTable], max_rows: int | None = None) -> Iterator[str]:
+    """The lines of tables in the shell, each with a title and at most `max_rows` rows; numbers are
     right-aligned."""
     for table in tables:
         yield table.title
         if table.rows:
-            yield from _lines(table, most)
+            yield from _lines(table, max_rows)
 
 
-def _lines(table: PublishedTable, most: int | None) -> Iterator[str]:
+def _lines(table: PublishedTable, max_rows: int | None) -> Iterator[str]:
     cells = [[column.title for column in table.columns]]
     cells += [
         [_cell(value, column) for column, value in zip(table.columns, row, strict=True)]
-        for row in table.rows[:most]
+        for row in table.rows[:max_rows]
     ]
     widths = [max(len(row[place]) for row in cells) for place in range(len(table.columns))]
     numeric = [column.kind == CellKind.NUMBER for column in table.columns]
@@ -126,8 +128,8 @@ def _lines(table: PublishedTable, most: int | None) -> Iterator[str]:
             for cell, width, right in zip(row, widths, numeric, strict=True)
         )
         yield "  " + "  ".join(aligned).rstrip()
-    if most is not None and len(table.rows) > most:
-        yield f"  … and {len(table.rows) - most} more"
+    if max_rows is not None and len(table.rows) > max_rows:
+        yield f"  … and {len(table.rows) - max_rows} more"
     if table.note:
         yield table.note
 
@@ -241,9 +243,12 @@ def disagreement_table(
     note: str,
     url: Callable[[int, int], str] = lambda place, other: "",
 ) -> PublishedTable:
-    """How often each two of the named sources differ, in per cent of the items for which both have a number.
+    """How often each two of the named sources differ, in per cent of the items for which both have a
+    number.
 
-    `title`: the heading of the sources. `url`: the page with the items that distinguish two of them.
+    Args:
+        title: The heading of the sources.
+        url: The page with the items that distinguish two of them.
     """
     rows = tuple(
         (

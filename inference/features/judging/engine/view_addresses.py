@@ -11,9 +11,9 @@ from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from django.utils.http import urlencode
 
+from inference.core.experiment import Unit
 from inference.core.judging.disagreement import DifferenceMetric
 from inference.core.judging.sheet import ItemKind, ItemSelection
-from inference.core.metrics import Unit
 from inference.features.judging.engine.query import (
     ComparisonPart,
     ViewQuestion,
@@ -181,7 +181,7 @@ def filter_context(request: HttpRequest, row: Comparison) -> dict[str, Any]:
 def _facets(isa: int | None, schemes: tuple[str, ...]) -> tuple[list[str], list[str]]:
     """(extensions, categories) of some schemes, sorted."""
     occurring = set(schemes)
-    known = InstructionScheme.objects.filter(isa=isa).values_list("text", "extension", "category")
-    facets = [(extension, category) for text, extension, category in known if text in occurring]
+    rows = InstructionScheme.objects.filter(isa=isa).values_list("text", "extension", "category")
+    facets = [(extension, category) for text, extension, category in rows if text in occurring]
     extensions = {part for extension, _ in facets for part in extension.split("+") if part}
     return sorted(extensions), sorted({category for _, category in facets if category})

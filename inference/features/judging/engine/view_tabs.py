@@ -16,9 +16,9 @@ from django.utils.http import urlencode
 from django.utils.text import Truncator
 
 from inference.core.evaluator import predicted_cycles
-from inference.core.experiment import Experiment
+from inference.core.experiment import Experiment, Unit
 from inference.core.judging.accuracy import AccuracyJudgement, OtherCore, grade_order, verdict_summary
-from inference.core.metrics import Scores, Unit
+from inference.core.metrics import Scores
 from inference.core.misfits import CommonPart, common_part
 from inference.core.tables import ExperimentTable
 from inference.core.texts import count_of
@@ -179,7 +179,7 @@ def _scores(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
     ]
     errors = (line.scores.mape for line in lines if line.scores.mape is not None)
     small_maps = _small_maps(request, maps, part.unit)
-    again = [line for line in lines if line.repeats]
+    repeat_lines = [line for line in lines if line.repeats]
     judged = sorted(
         (line for line in lines if line.verdict and not line.repeats),
         key=lambda line: grade_order(line.verdict, line.scores.mape),
@@ -189,7 +189,7 @@ def _scores(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
         "least_error": min(errors, default=None),
         "judged": judged,
         "summary": verdict_summary([line.verdict for line in judged if line.verdict]),
-        "again": again[0] if again else None,
+        "again": repeat_lines[0] if repeat_lines else None,
         "panels": panels,
         **small_maps,
     }
@@ -234,8 +234,8 @@ def _predictors_of_pair(question: ViewQuestion) -> tuple[int, ...]:
         reference = int(number)
     elif against is None and kind == SourceKind.COLUMN:
         reference = BlockColumn.objects.filter(pk=number).values_list("predictor", flat=True).first()
-    own = predictors.get(question.column.position)
-    return (reference, own) if reference is not None and own is not None else ()
+    column_predictor = predictors.get(question.column.position)
+    return (reference, column_predictor) if reference is not None and column_predictor is not None else ()
 
 
 def _map(request: HttpRequest, question: ViewQuestion) -> dict[str, Any]:
@@ -319,11 +319,11 @@ def common_in(
         experiment__terms__scheme__text=common.schemes[0],
         state=Measurement.State.SETTLED,
     )
-    own = settled.filter(experiment_set=comparison.experiment_set_id)
+    of_machine = settled.filter(experiment_set=comparison.experiment_set_id)
     machine = None if comparison.experiment_set is None else comparison.experiment_set.machine_id
-    if machine is not None and not own.exists():
-        own = settled.filter(experiment_set__machine=machine)
-    cycles = [value for value in own.values_list("cycles", flat=True) if value]
+    if machine is not None and not of_machine.exists():
+        of_machine = settled.filter(experiment_set__machine=machine)
+    cycles = [value for value in of_machine.values_list("cycles", flat=True) if value]
     mapping = column.mapping or column.resource_mapping
     predicted = np.full(1, np.nan)
     if mapping is not None:

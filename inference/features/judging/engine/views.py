@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from django.utils.http import urlencode
 
+from inference.core.experiment import Unit
 from inference.core.judging.accuracy import AccuracyJudgement, OtherCore
 from inference.core.judging.agreement import (
     Agreement,
@@ -23,7 +24,6 @@ from inference.core.judging.agreement import (
 from inference.core.judging.disagreement import differences, disagreements, distinguishing_items
 from inference.core.judging.residual_traits import memory_traits, significant_traits, traits_of_table
 from inference.core.judging.sheet import ComparedPoints, Grouping, ItemKind
-from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.features.judging.engine.addresses import comparison_address, pair_query
 from inference.features.judging.engine.differences_view import difference_tables, within_tables
@@ -66,8 +66,9 @@ from inference.web.published_page import PublishedTable
 class ComparisonView:
     """A view.
 
-    `applies`: whether it applies to a comparison with these columns. `has_page`: whether its tables fill a
-    tab.
+    Attributes:
+        applies: Whether it applies to a comparison with these columns.
+        has_page: Whether its tables fill a tab.
     """
 
     name: str
@@ -281,13 +282,13 @@ def _address(row: Comparison) -> str:
 def _telling(question: ViewQuestion) -> list[PublishedTable]:
     sheet = sheet_for(key_of(question.row), question.part)
     among = sheet.among(question.part.selection)
-    own, other = sheet.columns[question.column.position].cycles, sheet.reference
-    own = np.where(among, own, np.nan)
+    cycles, reference = sheet.columns[question.column.position].cycles, sheet.reference
+    cycles = np.where(among, cycles, np.nan)
     at = distinguishing_items(
-        own, other, sheet.items.lengths, question.metric, question.threshold, MAX_TRAITS
+        cycles, reference, sheet.items.lengths, question.metric, question.threshold, MAX_TRAITS
     )
-    points = ComparedPoints(at, other[at], own[at])
-    apart = differences(own, other, question.metric)
+    points = ComparedPoints(at, reference[at], cycles[at])
+    apart = differences(cycles, reference, question.metric)
     return [
         table_of(
             "telling",

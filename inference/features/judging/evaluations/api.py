@@ -95,10 +95,10 @@ def get_evaluation(request: HttpRequest, evaluation_id: Id) -> Any:
     """One evaluation with its heat map. A run of kind `evaluate` creates one."""
     row = _evaluation_row(evaluation_id)
     question = question_of(row)
-    own, *tools = ((column.name, scores_of(column, question.part)) for column in question.columns)
+    mapping_scores, *tools = ((column.name, scores_of(column, question.part)) for column in question.columns)
     judgement = verdict_of(question.columns, question.column, question.part)
     if judgement is None:
-        judgement = accuracy_judgement(AccuracyFigures(Agreement(own[1]), 0.0), "experiments")
+        judgement = accuracy_judgement(AccuracyFigures(Agreement(mapping_scores[1]), 0.0), "experiments")
     return {
         **_evaluation_json(row),
         "judgement": judgement.as_json(),

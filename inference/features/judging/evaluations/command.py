@@ -6,7 +6,8 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from inference.core.metrics import Scores, Unit
+from inference.core.experiment import Unit
+from inference.core.metrics import Scores
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.storage.evaluations import compare_tool, evaluate
 from inference.storage.names import by_name

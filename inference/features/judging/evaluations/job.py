@@ -7,7 +7,8 @@ from functools import partial
 from typing import Literal
 
 from inference.core.events import Event, Log, ResultStored
-from inference.core.metrics import Residuals, SchemeError, Unit
+from inference.core.experiment import Unit
+from inference.core.metrics import Residuals, SchemeError
 from inference.core.protocols import Json
 from inference.features.judging.engine.evaluation_sheets import (
     predictor_field,
@@ -24,7 +25,7 @@ from inference.storage.evaluations import (
     store_evaluation,
     summary_of,
 )
-from inference.storage.result_names import result_name, row_names
+from inference.storage.names import result_name, row_names
 from inference.storage.streaming import set_chunks
 
 _PREDICTORS: dict[str, type[PortMapping] | type[ResourceMapping]] = {

@@ -12,12 +12,14 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
-from inference.core.metrics import Unit
+from inference.core.experiment import Unit
 from inference.features.judging.engine.evaluation_sheets import compared_evaluation, predictor_field
 from inference.features.judging.engine.view_addresses import HEAT_MAP
 from inference.features.judging.engine.view_tabs import views_context
+from inference.features.running.runs.archive import archived_evaluation
+from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
-from inference.web.contributions import MenuPlace, entries_of
+from inference.web.contributions import MenuPlace, PagePanel, PanelPlace, entries_of
 from inference.web.request_fields import start_run
 from inference.web.validation import choice_parameter, row_id_or_none
 
@@ -31,24 +33,24 @@ def accuracy_tab(request: HttpRequest, row: PortMapping | ResourceMapping) -> di
     key = request.GET.get("set", "") or next(iter(sets), "")
     if key and key not in sets:
         raise BadRequest(f"set must be {HELD_OUT} or the id of a set of this ISA, not {key[:40]!r}")
-    chosen = sets.get(key)
+    selected_set = sets.get(key)
     unit = Unit(choice_parameter(request, "unit", tuple(Unit), Unit.CYCLES))
     evaluations = (
-        row.evaluations.filter(experiment_set=chosen).order_by("id") if key else row.evaluations.none()
+        row.evaluations.filter(experiment_set=selected_set).order_by("id") if key else row.evaluations.none()
     )
     related = evaluations.select_related("mapping__isa", "resource_mapping__isa", "experiment_set")
     by_unit = {evaluation.unit: evaluation for evaluation in related}
     context: dict[str, Any] = {
         "choices": [(name, _label(experiment_set, evaluated)) for name, experiment_set in sets.items()],
         "key": key,
-        "chosen": chosen,
+        "chosen": selected_set,
         "unit": unit.value,
         "evaluate_url": reverse(f"{_url_name(row)}-evaluate", args=[row.pk]),
         "set_offers": entries_of(MenuPlace.SET),
         "predictor_field": predictor_field(row),
     }
     if not by_unit:
-        return {**context, "waiting": _run(row, chosen, unit)}
+        return {**context, "waiting": _run(row, selected_set, unit)}
     evaluation = by_unit.get(
         unit.value, next(iter(by_unit.values()))
     )  # an evaluation in any unit has the data for all units
@@ -76,11 +78,11 @@ def _label(experiment_set: ExperimentSet | None, evaluated: Collection[int | Non
     )
 
 
-def _run(row: PortMapping | ResourceMapping, chosen: ExperimentSet | None, unit: Unit) -> Run | None:
+def _run(row: PortMapping | ResourceMapping, experiment_set: ExperimentSet | None, unit: Unit) -> Run | None:
     """The unfinished run that evaluates the mapping on the set, None without one."""
-    if chosen is None:
+    if experiment_set is None:
         return None
-    config = {predictor_field(row): row.pk, "experiment_set": chosen.pk, "unit": unit.value}
+    config = {predictor_field(row): row.pk, "experiment_set": experiment_set.pk, "unit": unit.value}
     return Run.objects.filter(kind="evaluate", config=config).exclude(state__in=Run.FINAL).first()
 
 
@@ -92,12 +94,12 @@ def start_evaluation(
     rows: QuerySet[Any] = model._default_manager.all()
     row = get_object_or_404(rows, pk=pk)
     page = reverse(_url_name(row), args=[row.pk])
-    chosen = get_object_or_404(ExperimentSet, pk=row_id_or_none(request.POST.get("set", "")))
+    experiment_set = get_object_or_404(ExperimentSet, pk=row_id_or_none(request.POST.get("set", "")))
     unit = request.POST.get("unit", "cycles")
-    config = {predictor_field(row): row.pk, "experiment_set": chosen.pk, "unit": unit}
+    config = {predictor_field(row): row.pk, "experiment_set": experiment_set.pk, "unit": unit}
     if start_run(request, "evaluate", config) is None:
         return redirect(f"{page}?tab=accuracy")
-    return redirect(f"{page}?tab=accuracy&set={chosen.pk}&unit={unit}")
+    return redirect(f"{page}?tab=accuracy&set={experiment_set.pk}&unit={unit}")
 
 
 def _url_name(row: PortMapping | ResourceMapping) -> str:
@@ -108,3 +110,18 @@ urlpatterns = [
     path(f"{name}s/<int:pk>/evaluate/", start_evaluation, {"model": model}, name=f"{name}-evaluate")
     for name, model in (("mapping", PortMapping), ("resource-mapping", ResourceMapping))
 ]
+
+PRESENTATIONS = {"evaluate": KindPresentation(archived=archived_evaluation)}
+PANELS = tuple(
+    PagePanel(
+        place_of,
+        "accuracy",
+        "Accuracy",
+        "inference/evaluations/accuracy.html",
+        lambda request, subject: accuracy_tab(request, subject.row),
+        order=10,
+        scripts=("js/heatmap.js", "js/small-maps.js"),
+        styles=("css/comparisons.css",),
+    )
+    for place_of in (PanelPlace.MAPPING, PanelPlace.RESOURCE_MAPPING)
+)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from inference.core.experiment import Unit
 from inference.core.judging.sheet import ItemSelection
-from inference.core.metrics import SchemeError, Unit
+from inference.core.metrics import SchemeError
 from inference.features.judging.engine.evaluation_sheets import compared_evaluation
 from inference.features.judging.engine.query import (
     ComparisonPart,

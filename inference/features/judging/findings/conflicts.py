@@ -144,10 +144,10 @@ class SetConflicts:
         selected[[self._place[scheme] for scheme in schemes if scheme in self._place]] = True
         return selected[self.times.pairs]
 
-    def _pairs_at(self, chosen: Bools) -> list[ConflictPair]:
+    def _pairs_at(self, selection: Bools) -> list[ConflictPair]:
         times = self.times
         pairs = []
-        for at in np.flatnonzero(chosen).tolist():
+        for at in np.flatnonzero(selection).tolist():
             first, second = (times.schemes[end] for end in times.pairs[at].tolist())
             together = TimedExperiment(*times.together[at].item())
             alone = self.alone(first), self.alone(second)

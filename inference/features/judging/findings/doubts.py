@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -37,12 +39,18 @@ from inference.storage.mappings import load_mapping
 from inference.web.published_page import PublishedTable
 from inference.web.validation import RequestError
 
+MANY = 25
+"""Schemes with the same reason above which a page states it once, not in each row."""
+
 
 @dataclass(frozen=True)
 class MappingDoubts:
     """The doubts about a mapping, compared with `other`, judged by one of its `evaluations` in cycles.
 
-    `doubts`: all of them. `listed`: those of the requested kind and schemes.
+    Attributes:
+        doubts: All of them.
+        listed: Those of the requested kind and schemes.
+        shared_reasons: {reason: schemes} of the reasons of more than `MANY` schemes, most frequent first.
     """
 
     row: PortMapping
@@ -51,6 +59,7 @@ class MappingDoubts:
     evaluation: Evaluation | None
     doubts: Doubts
     listed: tuple[Doubt, ...]
+    shared_reasons: dict[str, int]
 
     @property
     def csv(self) -> str:
@@ -59,6 +68,15 @@ class MappingDoubts:
     @property
     def listed_doubts(self) -> Doubts:
         return Doubts(self.listed, self.doubts.ports)
+
+    def own_words(self, doubt: Doubt) -> tuple[str, list[int]]:
+        """The words of a doubt without the shared reasons, and the numbers of these, from 1."""
+        words, numbers = doubt.words, []
+        for number, reason in enumerate(self.shared_reasons, start=1):
+            if doubt.kind is DoubtKind.AMBIGUOUS and reason in words:
+                words = words.replace(reason, "")
+                numbers.append(number)
+        return re.sub(r"(; )+", "; ", words).strip("; "), numbers
 
     def decisions(self, doubts: Sequence[Doubt]) -> dict[Doubt, DoubtDecision]:
         """{doubt: an experiment that decides it}, for doubts that a short one decides."""
@@ -100,7 +118,13 @@ def requested_doubts(row: PortMapping, request: DoubtsRequest, value: Mapping | 
         for doubt in doubts.rows
         if request.kind in (None, doubt.kind) and (texts is None or doubt.scheme in texts)
     )
-    return MappingDoubts(row, other, evaluations, evaluation, doubts, tuple(listed))
+    return MappingDoubts(row, other, evaluations, evaluation, doubts, tuple(listed), _shared_reasons(row))
+
+
+def _shared_reasons(row: PortMapping) -> dict[str, int]:
+    rows = row.characterisations.exclude(doubts=[]).values_list("doubts", flat=True)
+    counts = Counter(reason for reasons in rows for reason in set(map(str, reasons)))
+    return {reason: number for reason, number in counts.most_common() if number > MANY}
 
 
 def _requested_comparison(row: PortMapping, requested: int | str | None) -> PortMapping | None:
@@ -280,10 +304,17 @@ def _merge(doubts: Sequence[Doubt]) -> Iterator[Doubt]:
     by_scheme: dict[tuple[DoubtKind, str], list[Doubt]] = {}
     for doubt in doubts:
         by_scheme.setdefault((doubt.kind, doubt.scheme), []).append(doubt)
-    for (kind, scheme), same in by_scheme.items():
-        other_uops = tuple(dict.fromkeys(uops for doubt in same for uops in doubt.alternatives))
-        words = "; ".join(dict.fromkeys(doubt.words for doubt in same))
-        yield Doubt(kind, scheme, words, same[0].uops, other_uops, max(doubt.size for doubt in same))
+    for (kind, scheme), doubts_of_scheme in by_scheme.items():
+        other_uops = tuple(dict.fromkeys(uops for doubt in doubts_of_scheme for uops in doubt.alternatives))
+        words = "; ".join(dict.fromkeys(doubt.words for doubt in doubts_of_scheme))
+        yield Doubt(
+            kind,
+            scheme,
+            words,
+            doubts_of_scheme[0].uops,
+            other_uops,
+            max(doubt.size for doubt in doubts_of_scheme),
+        )
 
 
 def doubts_table(

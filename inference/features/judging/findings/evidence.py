@@ -32,8 +32,8 @@ from inference.models import Evaluation, InstructionScheme, Machine, Measurement
 from inference.storage.characterisations import load_characterisation
 from inference.storage.evidence import Evidence
 from inference.storage.mappings import load_mapping
-from inference.storage.recorded import settled_medians
-from inference.storage.result_names import processor_name, result_name
+from inference.storage.names import processor_name, result_name
+from inference.storage.singletons import settled_medians
 
 MAX_EXPERIMENTS = 20
 """Experiments that are repeated for one doubt."""
@@ -46,8 +46,11 @@ REPEATS = 5
 class DoubtDecision:
     """An experiment that decides between two sets of µops of a scheme, and its measurement.
 
-    `distinction.first`: cycles predicted with the mapping's µops; `second`: with the others. `measured`: the
-    median of the settled measurements, None without one. `experiment_id`: row id, None if it is not stored.
+    `distinction.first`: cycles predicted with the mapping's µops; `second`: with the others.
+
+    Attributes:
+        measured: The median of the settled measurements, None without one.
+        experiment_id: Row id, None if it is not stored.
     """
 
     distinction: Distinction

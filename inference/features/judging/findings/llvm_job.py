@@ -30,7 +30,7 @@ from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import RunRequest, read_row
 from inference.storage.export_values import exported_mapping
-from inference.storage.result_names import result_name, row_names
+from inference.storage.names import result_name, row_names
 
 _MAX_UNKNOWN = 40
 """Schemes without an answer that the report lists; it counts the others."""
@@ -41,9 +41,13 @@ class DifferingScheme:
     """A scheme on which LLVM differs. Cycles are those of one instance; `measured` is None without a
     measurement.
 
-    `usage`: the mapping's µops in words, with conflicting results; `masks`: as (port mask, count).
-    `pressure`: (resource of LLVM, cycles). `command`: repeats llvm-mca's prediction. `evidence`: the
-    witnesses in words. `doubts`: the doubts about the mapping's µops.
+    Attributes:
+        usage: The mapping's µops in words, with conflicting results.
+        masks: As (port mask, count).
+        pressure: (resource of LLVM, cycles).
+        command: Repeats llvm-mca's prediction.
+        evidence: The witnesses in words.
+        doubts: The doubts about the mapping's µops.
     """
 
     scheme: str
@@ -88,7 +92,9 @@ class DifferingScheme:
 class LlvmDifference:
     """The report. `tolerance` is relative; `within` of the `asked` schemes differ by no more.
 
-    `unknown`: (scheme, reason) of schemes without an answer by LLVM. `head`: the mapping's provenance.
+    Attributes:
+        unknown: (scheme, reason) of schemes without an answer by LLVM.
+        head: The mapping's provenance.
     """
 
     mapping: str

@@ -69,8 +69,8 @@ def mapping_llvm(request: HttpRequest, pk: int) -> HttpResponse:
     )
     form = DifferenceForm(row, request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
-        chosen = form.cleaned_data
-        config = {"mapping": row.pk, "release": chosen["release"], **form.stated()}
+        fields = form.cleaned_data
+        config = {"mapping": row.pk, "release": fields["release"], **form.stated()}
         if run := start_run(request, KIND, config, form=form):
             return redirect("run", run.pk)
     newest = next(reversed(list_releases()), None)

@@ -145,7 +145,7 @@ def reference_of(run: Run) -> PortMapping | None:
 
 def schemes_table(
     alone: Iterable[AloneCheck],
-    *more: Column[AloneCheck],
+    *extra_columns: Column[AloneCheck],
     scheme: Callable[[AloneCheck], str] = attrgetter("scheme"),
 ) -> PublishedTable:
     """A row per scheme, with its error in per cent of the measurement."""
@@ -159,7 +159,7 @@ def schemes_table(
         (number("cycles modelled", 3), lambda scheme: scheme.modelled),
         (number("error %", 1), lambda scheme: None if scheme.error is None else 100 * scheme.error),
         (text("note"), lambda scheme: scheme.note),
-        *more,
+        *extra_columns,
     )
 
 
@@ -186,7 +186,7 @@ def mixes_table(
     )
 
 
-def orders_table(orders: Iterable[Json], *more: Column[Json]) -> PublishedTable:
+def orders_table(orders: Iterable[Json], *extra_columns: Column[Json]) -> PublishedTable:
     """A row per length, as in Table 3.1 of the thesis."""
     return table_of(
         "orders",
@@ -198,7 +198,7 @@ def orders_table(orders: Iterable[Json], *more: Column[Json]) -> PublishedTable:
         (number("mean CPI", 4), itemgetter("mean")),
         (number("largest CPI", 3), itemgetter("largest")),
         (number("over 0.05 CPI", 0), itemgetter("notable")),
-        *more,
+        *extra_columns,
     )
 
 

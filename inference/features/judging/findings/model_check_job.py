@@ -47,7 +47,7 @@ from inference.runs.machines.measurer import open_measurer
 from inference.runs.measurements import RunMeasurements
 from inference.runs.stages import ORDERS, RANDOM_MIXES, SINGLETONS, Stages
 from inference.storage.mappings import load_mapping
-from inference.storage.result_names import processor_name, result_name, selection_name
+from inference.storage.names import processor_name, result_name, selection_name
 
 _PURPOSE = "measurements"
 _ELIGIBLE = "eligible"
@@ -164,13 +164,13 @@ class _Check:
             for scheme_alone in alone
             if scheme_alone.measured is not None
         }
-        chosen = [check.scheme for check in alone if check.verdict is AloneVerdict.WITHIN]
+        eligible = [check.scheme for check in alone if check.verdict is AloneVerdict.WITHIN]
         if self._task.checkpoint is not None:
-            chosen = [scheme for scheme in self._task.checkpoint.meta[_ELIGIBLE] if scheme in cycles]
-        self._stages.save(Checkpoint({_ELIGIBLE: chosen}))
-        if not chosen:
+            eligible = [scheme for scheme in self._task.checkpoint.meta[_ELIGIBLE] if scheme in cycles]
+        self._stages.save(Checkpoint({_ELIGIBLE: eligible}))
+        if not eligible:
             self._stages.log("no scheme is within 10 %: no mixes are measured", "warning")
-        return {scheme: cycles[scheme] for scheme in chosen}
+        return {scheme: cycles[scheme] for scheme in eligible}
 
     def mixes(self, eligible: Mapping[str, float]) -> list[MixSummary]:
         """Measure random mixes of the schemes, length by length."""

@@ -11,7 +11,8 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
 from django.utils.http import urlencode
 
-from inference.core.metrics import Unit, score
+from inference.core.experiment import Unit
+from inference.core.metrics import score
 from inference.core.model_check import MIX_LENGTHS, SHORT_CYCLES_MAX, AloneCheck, AloneVerdict
 from inference.core.protocols import Json
 from inference.features.judging.engine.tables import LinkedNumber, LinkedText, csv_of, page_cells, text, usage
@@ -105,8 +106,8 @@ def _most_different(of_length: Json) -> LinkedText:
     """The cell with the mix of a length that differs most between its orders; empty without one."""
     if not of_length["largest"] or not of_length["worst"]:
         return LinkedText("")
-    mix, least, most = of_length["worst"][0]
-    return LinkedText(f"{least:.3f} to {most:.3f} CPI", note=mix)
+    mix, fastest, slowest = of_length["worst"][0]
+    return LinkedText(f"{fastest:.3f} to {slowest:.3f} CPI", note=mix)
 
 
 def _length(request: HttpRequest, check: ModelCheck) -> int | None:
@@ -206,9 +207,9 @@ def check_description(run: Run) -> Iterator[DescriptionItem]:
     yield DescriptionItem("Seed", str(config["seed"]))
 
 
-def presentation() -> KindPresentation:
-    """The presentation of runs of kind `check-model`."""
-    return KindPresentation(words=check_description, page=model_check_context, archived=archived)
+PRESENTATIONS = {
+    "check-model": KindPresentation(words=check_description, page=model_check_context, archived=archived)
+}
 
 
 class ReferenceField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not generic as it runs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,13 +34,15 @@ from inference.features.learning.explained.query import is_explained
 from inference.features.learning.explained.remeasuring import machine_options
 from inference.features.learning.inferring.cegar_page import experiment_url
 from inference.features.learning.inferring.classes_section import FEW_COMPARED, classes_context
-from inference.features.library.mappings.query import comparable
+from inference.features.library.mappings.query import MappingSubject, comparable
 from inference.figures.conflicts import conflict_figure
 from inference.isa.search import SearchError
+from inference.isa.targets import target_of
 from inference.models import ExperimentSet, InstructionScheme, PortMapping
 from inference.storage.evaluations import other_core
 from inference.storage.evidence import KEY as SEARCHED
 from inference.storage.rows import ids_of_schemes
+from inference.web.contributions import Context, MenuEntry, MenuPlace, PagePanel, PanelPlace
 from inference.web.file_answers import file_answer, table_answer
 from inference.web.listed_mappings import source_label
 from inference.web.paging import page_in_memory
@@ -69,9 +71,11 @@ def doubts_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[str
         )
     counts = mapping_doubts.doubts.counts
     by_scheme = {"text": False, "-text": True}.get(request.GET.get("sort", ""))
-    if by_scheme is not None:
+    if by_scheme is None:  # schemes with a reason of their own first; sorting keeps the order by severity
+        in_order = sorted(mapping_doubts.listed, key=lambda doubt: not mapping_doubts.own_words(doubt)[0])
+    else:
         in_order = sorted(mapping_doubts.listed, key=lambda doubt: doubt.scheme, reverse=by_scheme)
-        mapping_doubts = replace(mapping_doubts, listed=tuple(in_order))
+    mapping_doubts = replace(mapping_doubts, listed=tuple(in_order))
     number = number_parameter(request, "page", 0) or 0
     address = _address(mapping_doubts, doubts_request)
     return {
@@ -86,6 +90,7 @@ def doubts_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[str
         "evaluation": mapping_doubts.evaluation,
         "evaluations": [(row.pk, source_label(row)) for row in mapping_doubts.evaluations],
         "total": len(mapping_doubts.doubts.rows),
+        "shared_reasons": mapping_doubts.shared_reasons,
         "means": machine_options(row),
         "csv_url": f"{reverse('mapping-doubts-csv', args=[row.pk])}?{urlencode(address)}",
         "error": error,
@@ -116,7 +121,9 @@ def _doubts_page(mapping_doubts: MappingDoubts, number: int) -> dict[str, Any]:
 
     def why(doubt: Doubt) -> LinkedText:
         label, url = _evidence(mapping_doubts, doubt, ids.get(doubt.scheme), explained=explained)
-        return LinkedText(doubt.words, url, label=label)
+        words, numbers = mapping_doubts.own_words(doubt)
+        shared = f"reason{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers))}" if numbers else ""
+        return LinkedText("; ".join(filter(None, (words, shared))), url, label=label)
 
     def decides(doubt: Doubt) -> LinkedText:
         if doubt not in decisions:
@@ -212,13 +219,13 @@ def excess_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[str
     one."""
     sets = sets_for(row)
     number = number_parameter(request, "set")
-    chosen = sets[0] if sets else None
+    experiment_set = sets[0] if sets else None
     if number is not None:
-        chosen = get_object_or_404(ExperimentSet, pk=number, isa_id=row.isa_id)
-    context: dict[str, Any] = {"sets": sets, "chosen": chosen, "least": MIN_EXCESS, "most": MAX_ITEMS}
-    if chosen is None:
+        experiment_set = get_object_or_404(ExperimentSet, pk=number, isa_id=row.isa_id)
+    context: dict[str, Any] = {"sets": sets, "chosen": experiment_set, "least": MIN_EXCESS, "most": MAX_ITEMS}
+    if experiment_set is None:
         return context
-    slow_groups = excess_in(row, chosen)
+    slow_groups = excess_in(row, experiment_set)
     table = excess_table(
         slow_groups,
         value.ports,
@@ -226,7 +233,7 @@ def excess_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[str
         f"{row.name}, cycles",
         lambda experiment: experiment_url(experiment, row.isa, row),
     )
-    judgement = other_core(row, chosen) or scores_judgement(
+    judgement = other_core(row, experiment_set) or scores_judgement(
         Scores(slow_groups.experiments, 100 * slow_groups.mean, None, None), "experiments"
     )
     context |= {"excess": slow_groups, "judgement": judgement if slow_groups.experiments else None}
@@ -272,10 +279,6 @@ def classes_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[st
     }
 
 
-TABS = {"doubts": doubts_tab, "excess": excess_tab, "classes": classes_tab}
-"""{name of a panel of a mapping: its context}."""
-
-
 @require_POST
 def mapping_classes_measure(request: HttpRequest, pk: int) -> HttpResponse:
     row = _mapping(pk)
@@ -319,7 +322,9 @@ def _conflicts_context(request: HttpRequest, conflicts: SetConflicts, by: Confli
 
     members, shares = conflicts.rows(by)
     rows, classes = numbered(members), numbered(conflicts.matrix.classes)
-    labels = [f"{first} + {len(more)}" if more else first for first, *more in members]
+    labels = [
+        f"{first} + {len(equal_schemes)}" if equal_schemes else first for first, *equal_schemes in members
+    ]
     figure = {
         "figure": conflict_figure(labels, shares),
         "ids": [schemes[0][0] for schemes in rows],
@@ -367,3 +372,41 @@ urlpatterns = [
     path("sets/<int:pk>/conflicts/", set_conflicts, name="set-conflicts"),
     path("sets/<int:pk>/conflicts/csv/", set_conflicts_csv, name="set-conflicts-csv"),
 ]
+
+
+def _panel(
+    name: str,
+    title: str,
+    tab: Callable[[HttpRequest, PortMapping, Value], Context],
+    order: int,
+    **options: Any,
+) -> PagePanel:
+    """A tab of a mapping."""
+
+    def context(request: HttpRequest, subject: MappingSubject) -> Context:
+        return tab(request, subject.row, subject.value)
+
+    template = f"inference/findings/{name}.html"
+    return PagePanel(PanelPlace.MAPPING, name, title, template, context, order=order, **options)
+
+
+PANELS = (
+    _panel("doubts", "Doubts", doubts_tab, 50, styles=("css/doubts.css",)),
+    _panel("excess", "Slower than predicted", excess_tab, 60),
+    _panel(
+        "classes",
+        "Classes",
+        classes_tab,
+        80,
+        applies=lambda subject: bool(subject.row.report.get("congruence_classes")),
+    ),
+)
+MENUS = (
+    MenuEntry(
+        MenuPlace.MAPPING,
+        "Difference to LLVM’s model …",
+        "mapping-llvm",
+        "llvm-mca’s prediction for each scheme; a report in Markdown",
+        applies=lambda row: target_of(row.isa.name).blocks is not None,
+    ),
+)

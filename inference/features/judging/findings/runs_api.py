@@ -150,8 +150,13 @@ def get_model_check(request: HttpRequest, check_id: Id) -> Any:
     """The results of a run of kind `check-model`, in numbers."""
     run = _row(check_id)
     check = model_check_of(run)
-    about = {"run": run, "state": run.state, "reference": reference_of(run), "asked": check.summary.requested}
-    return fields_of(check.summary, ModelCheckOut, **about, mixes=check.mixes, orders=check.orders)
+    header = {
+        "run": run,
+        "state": run.state,
+        "reference": reference_of(run),
+        "asked": check.summary.requested,
+    }
+    return fields_of(check.summary, ModelCheckOut, **header, mixes=check.mixes, orders=check.orders)
 
 
 @router.get("/runs/{check_id}/model-check/schemes", response=PageOf[AloneOut])
@@ -208,8 +213,8 @@ def start_llvm_difference(request: HttpRequest, data: NewDifference) -> Any:
 def get_llvm_difference(request: HttpRequest, difference_id: Id) -> Any:
     """The result of a comparison with LLVM in numbers; 409 until the run is done."""
     run, report = _done(difference_id)
-    more = {"mapping_id": run.config["mapping"], "differing": len(report.differing)}
-    return fields_of(report, LlvmDifferenceOut, run=_run(run), **more)
+    fields = {"mapping_id": run.config["mapping"], "differing": len(report.differing)}
+    return fields_of(report, LlvmDifferenceOut, run=_run(run), **fields)
 
 
 @router.get("/llvm-differences/{difference_id}/schemes", response=PageOf[DifferingSchemeOut])

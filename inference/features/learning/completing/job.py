@@ -112,8 +112,8 @@ class Completion:
 
     def measure_latencies(self, base: LatencySet | None) -> None:
         """Measure the chains of the schemes that `base` lacks."""
-        known = set() if base is None else set(base.schemes.values_list("scheme__text", flat=True))
-        missing = [scheme for scheme in self.schemes if scheme not in known]
+        described = set() if base is None else set(base.schemes.values_list("scheme__text", flat=True))
+        missing = [scheme for scheme in self.schemes if scheme not in described]
         if not missing:
             return
         try:
@@ -199,9 +199,9 @@ class Completion:
     def _open_measurer(self, schemes: Sequence[str]) -> Iterator[tuple[Measurer, dict[str, str]]]:
         """A measurer whose results are stored with the run, and {scheme: why it cannot be measured}."""
         if self.machine.kind == Machine.Kind.SIMULATED:
-            processor, known = simulated_machine(self.machine)
+            processor, described = simulated_machine(self.machine)
             unknown = "the simulated processor does not know it"
-            yield self._stored(processor), {text: unknown for text in schemes if text not in known}
+            yield self._stored(processor), {text: unknown for text in schemes if text not in described}
             return
         with agent_measurer(self.task, self.machine, schemes) as measurer:
             obstacles = {scheme: measurer.obstacle(scheme) for scheme in schemes}
@@ -244,9 +244,9 @@ class _Remembered:
         self._measurer = measurer
 
     def measure(self, chains: Sequence[DependencyChain], repeat: int = 0) -> Iterator[ChainReading]:
-        known = [chain for chain in chains if (chain.code, chain.loop) in self._recorded]
+        recorded_chains = [chain for chain in chains if (chain.code, chain.loop) in self._recorded]
         unknown = [chain for chain in chains if (chain.code, chain.loop) not in self._recorded]
-        yield from RecordedChains(self._recorded).measure(known)
+        yield from RecordedChains(self._recorded).measure(recorded_chains)
         if unknown:
             yield from self._measurer.measure(unknown, repeat)
 
@@ -291,7 +291,7 @@ def _store_mapping(
     if completion.usage is None or base is None or tuple(base.ports) != completion.usage.ports:
         return None
     value = completion.joined(base)
-    further = sorted(completion.usage.usage.keys() - load_mapping(base).usage.keys())
+    added = sorted(completion.usage.usage.keys() - load_mapping(base).usage.keys())
     report = {key: part for key, part in base.report.items() if key != FRONT_POINT}
     row = store_result(
         free_name(PortMappingRow, run.name),
@@ -301,8 +301,8 @@ def _store_mapping(
         source=base.source,
         machine=base.machine,
         run=run,
-        report={**report, EXTENDS: {"mapping": base.pk, "name": base.name, "schemes": further}},
-        note=f"{base.name} with {count_of(len(further), 'more scheme', 'more schemes')}.",
+        report={**report, EXTENDS: {"mapping": base.pk, "name": base.name, "schemes": added}},
+        note=f"{base.name} with {count_of(len(added), 'more scheme', 'more schemes')}.",
     )
     copy_characterisations(base, row, [verdict.scheme for verdict in completion.characterisations])
     store_characterisations(row, completion.characterisations)

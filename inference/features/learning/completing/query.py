@@ -11,7 +11,12 @@ from django.urls import reverse
 
 from inference.features.learning.completing.request import KIND, MAX_SCHEMES, obstacle_to_completing
 from inference.features.library.instruction.query import InstructionCard
-from inference.features.running.runs.kind_presentation import DescriptionItem, RunOutcome, links
+from inference.features.running.runs.kind_presentation import (
+    DescriptionItem,
+    KindPresentation,
+    RunOutcome,
+    links,
+)
 from inference.isa.microarchitecture import flags_of
 from inference.isa.targets import code_target
 from inference.models import InstructionScheme, Machine, Run, StoredCoreModel
@@ -19,7 +24,7 @@ from inference.runs.estimates import estimate
 from inference.runs.machines.facts import estimated_seconds, obstacle_to_measuring
 from inference.storage.core_models import core_model_of
 from inference.storage.rows import ids_of_schemes
-from inference.web.contributions import Context
+from inference.web.contributions import Context, PagePanel, PanelPlace
 from inference.web.request_fields import start_run
 
 _MAX_RUNS = 50
@@ -80,9 +85,11 @@ def missing_features(machine: Machine, schemes: Iterable[str]) -> Mapping[str, s
     catalogue = code_target(machine.isa.name).schemes
     if flags is None:
         return {}
-    known = {text: catalogue.scheme_of(text) for text in schemes}
+    scheme_by_text = {text: catalogue.scheme_of(text) for text in schemes}
     reasons = {
-        text: catalogue.missing_feature(scheme, flags) for text, scheme in known.items() if scheme is not None
+        text: catalogue.missing_feature(scheme, flags)
+        for text, scheme in scheme_by_text.items()
+        if scheme is not None
     }
     return {text: reason for text, reason in reasons.items() if reason}
 
@@ -150,3 +157,17 @@ def start_for_card(request: HttpRequest, card: InstructionCard) -> HttpResponse:
         config = {"core_model": row.pk, "schemes": context["ids"]}
         start_run(request, KIND, config, f"{row.name}: {card.mnemonic}")
     return redirect(request.get_full_path())
+
+
+PRESENTATIONS = {"complete": KindPresentation(words=description, outcomes=outcomes)}
+PANELS = (
+    PagePanel(
+        PanelPlace.INSTRUCTION,
+        "measure-here",
+        "Measure here",
+        "inference/completing/of_card.html",
+        lambda _request, card: card_context(card),
+        start_for_card,
+        scripts=("polling",),
+    ),
+)

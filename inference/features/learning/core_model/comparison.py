@@ -11,7 +11,7 @@ from inference.core.protocols import Json
 from inference.features.learning.core_model.query import comparable_cores, core_models
 from inference.features.library.gallery.query import recorded_core, recorded_cores
 from inference.models import StoredCoreModel
-from inference.storage.result_names import machine_label, processor_name
+from inference.storage.names import machine_label, processor_name
 
 MAX_CHOICES = 100
 _MAX_IN_SUMMARY = 4
@@ -109,5 +109,7 @@ def _summary(first: str, second: str, numbers: Sequence[CoreNumber]) -> str:
         f"{number.subject} {number.aspect} {number.first:.3g} against {number.second:.3g}"
         for number in differing[:_MAX_IN_SUMMARY]
     ]
-    more = len(differing) - len(parts)
-    return f"{first} against {second}: {', '.join(parts)}{f', and {more} more' if more else ''}"
+    n_omitted = len(differing) - len(parts)
+    return (
+        f"{first} against {second}: {', '.join(parts)}{f', and {n_omitted} n_omitted' if n_omitted else ''}"
+    )

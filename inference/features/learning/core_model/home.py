@@ -184,8 +184,10 @@ def _cell(pair: KindPair, labels: Mapping[str, str]) -> CompetitionCell:
 class Contradictions:
     """What speaks against a model.
 
-    `conflicts`: of its mapping, at most `_MAX_CONFLICTS`; `total`: number of schemes with any. `objections`:
-    of the newest check of the port model on its machine.
+    Attributes:
+        conflicts: Of its mapping, at most `_MAX_CONFLICTS`.
+        total: Number of schemes with any.
+        objections: Of the newest check of the port model on its machine.
     """
 
     conflicts: tuple[SchemeConflict, ...] = ()

@@ -51,12 +51,11 @@ from inference.figures.core_diagram import core_drawing, latency_span
 from inference.formats.core_model_json import PORT_NAME_LIMIT, CoreModelDocument
 from inference.formats.problems import ExchangeError
 from inference.isa.targets import names_with_blocks, target_of
-from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
+from inference.models import LatencySet, Machine, MeasuredFrontEnd, PortMapping, StoredCoreModel
 from inference.storage.core_models import port_labels, unsettled_kinds
 from inference.storage.exporting import CORE_MODEL_EXPORTS
-from inference.storage.names import NAME_LIMIT, free_name
-from inference.storage.result_names import processor_name, result_name
-from inference.web.contributions import PanelPlace, rendered_panels
+from inference.storage.names import NAME_LIMIT, free_name, processor_name, result_name
+from inference.web.contributions import Context, PagePanel, PanelPlace, rendered_panels
 from inference.web.file_answers import attachment
 from inference.web.naming import naming_paths
 from inference.web.paging import list_page
@@ -80,9 +79,11 @@ def core_models_page(request: HttpRequest) -> HttpResponse:
 
 @dataclass(frozen=True)
 class KindRow:
-    """A kind of instructions in the table. `chips`: index, label and own name of its ports.
+    """A kind of instructions in the table.
 
-    `unsettled`: number of its schemes that another result of the machine contradicts.
+    Attributes:
+        chips: Index, label and own name of its ports.
+        unsettled: Number of its schemes that another result of the machine contradicts.
     """
 
     kind: UnitKind
@@ -272,8 +273,8 @@ def core_model_ports(request: HttpRequest, pk: int) -> HttpResponse:
 
 def core_model_export(request: HttpRequest, pk: int) -> HttpResponse:
     row = get_object_or_404(core_models(), pk=pk)
-    known = tuple(CORE_MODEL_EXPORTS)
-    export = CORE_MODEL_EXPORTS[choice_parameter(request, "format", known, known[0])]
+    formats = tuple(CORE_MODEL_EXPORTS)
+    export = CORE_MODEL_EXPORTS[choice_parameter(request, "format", formats, formats[0])]
     try:
         text = export.write(row)
     except ExchangeError as error:
@@ -318,3 +319,13 @@ urlpatterns = [
     *naming_paths(StoredCoreModel, "core-model", "core-models"),
     path("uploads/<int:pk>/core-model/", upload_core_model, name="upload-core-model"),
 ]
+
+_NEWEST = 6
+
+
+def _of_machine(_request: HttpRequest, machine: Machine) -> Context | None:
+    models = list(core_models().filter(machine=machine)[:_NEWEST])
+    return {"core_models": models} if models else None
+
+
+PANELS = (PagePanel(PanelPlace.MACHINE, "core", "Core", "inference/core_model/of_machine.html", _of_machine),)

@@ -21,8 +21,7 @@ from inference.models import ComparedColumn, StoredCoreModel
 from inference.predictors import core_model, machine
 from inference.storage.core_models import core_model_of
 from inference.storage.judging import KEY, columns_of_core_model
-from inference.storage.names import by_name
-from inference.storage.result_names import processor_name, selection_name
+from inference.storage.names import by_name, processor_name, selection_name
 from inference.web.data_command import DataCommand
 
 _SEARCHES = {"Ports and slots": "PMEvo", "all together": "explained µops and PMEvo, joined"}
@@ -118,15 +117,15 @@ def _figure_of_blocks(on: str, column: ComparedColumn) -> RecordedFigure:
         if answer.predictor is not None
     ]
     scores = _scores(column)
-    again = next((repeated for kind, _, repeated in answers if kind == machine.KIND), None)
+    repeat = next((repeated for kind, _, repeated in answers if kind == machine.KIND), None)
     return RecordedFigure(
         on,
-        column.comparison.n if again is None else again["n"],
+        column.comparison.n if repeat is None else repeat["n"],
         scores["n"],
         scores["mape"],
         column.summary["agreement"]["median"],
         scores["kendall"],
-        None if again is None else again["mape"],
+        None if repeat is None else repeat["mape"],
         {
             name: tool["mape"]
             for kind, name, tool in answers

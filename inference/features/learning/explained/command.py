@@ -66,11 +66,11 @@ class Command(DataCommand):
 def _proof(row: PortMapping, text: str, as_json: bool) -> Iterator[str]:
     scheme = InstructionScheme.objects.filter(isa=row.isa, text=text).first()
     if scheme is None:
-        known = vocabulary(row.isa)
-        resolved = known.resolve(text)
+        names = vocabulary(row.isa)
+        resolved = names.resolve(text)
         scheme = row.isa.schemes.filter(text=resolved).first() if resolved else None
         if scheme is None:
-            nearest = "; ".join(known.nearest(text, 3))
+            nearest = "; ".join(names.nearest(text, 3))
             raise CommandError(f"{row.isa.name} has no scheme {text!r}; the nearest: {nearest}")
     proof = proof_of(row, scheme)
     if proof is None:
@@ -179,8 +179,8 @@ def _step_lines(step: ProofStep) -> Iterator[str]:
     yield f"     {witness.base}: {_times(step.expected_base, witness.base_cycles)}"
     yield f"     {witness.tested}: {_times(witness.expected_cycles, witness.cycles)}"
     if step.formula:
-        left = f" → {step.left}" if step.left else ""
-        yield f"     {step.formula}{left}, within {witness.tolerance:.2f}, of {witness.samples}"
+        outcome = f" → {step.left}" if step.left else ""
+        yield f"     {step.formula}{outcome}, within {witness.tolerance:.2f}, of {witness.samples}"
 
 
 def _times(expected: float | None, measured: float | None) -> str:

@@ -23,6 +23,7 @@ from inference.features.learning.explained.query import (
     Counts,
     VerdictQuery,
     counts_of,
+    is_explained,
     regularity_of,
     usages_in,
     verdicts,
@@ -35,6 +36,7 @@ from inference.storage.characterisations import ExplainedMapping
 from inference.storage.importing import MEASURED_IN
 from inference.storage.judging import MappingGrounds, grounds_of
 from inference.storage.rows import ids_of_schemes
+from inference.web.contributions import PagePanel, PanelPlace
 from inference.web.paging import Order, Page, page_of
 from inference.web.validation import choice_parameter
 
@@ -47,7 +49,9 @@ LISTED_BREAKERS = 200
 class VerdictRow:
     """A row of the table: the verdict, the µops in the mapping, the reason as text.
 
-    `word`: the strongest claim that the evidence allows; `conflicts`: differing results of the machine.
+    Attributes:
+        word: The strongest claim that the evidence allows.
+        conflicts: Differing results of the machine.
     """
 
     row: Characterisation
@@ -203,3 +207,17 @@ def _regularity_context(row: PortMapping, regularity: Regularity) -> dict[str, A
         "more_breakers": len(breakers) - len(listed),
         "loads": [(bits, uops) for bits, uops in regularity.loads.items()],
     }
+
+
+PANELS = (
+    PagePanel(
+        PanelPlace.MAPPING,
+        "explained",
+        "Explained",
+        "inference/explained/tab.html",
+        lambda request, subject: explained_tab(request, subject.row, subject.value),
+        order=100,
+        applies=lambda subject: is_explained(subject.row),
+        styles=("css/explain.css", "css/proof.css"),
+    ),
+)

@@ -16,7 +16,7 @@ from inference.features.machines.measure.request import listed_config
 from inference.features.running.runs.runs_of_kind import start_response
 from inference.models import InstructionScheme, PortMapping
 from inference.storage.characterisations import ExplainedMapping
-from inference.storage.result_names import processor_name, result_name
+from inference.storage.names import processor_name, result_name
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import (
     Conflicts,
@@ -208,7 +208,7 @@ def _proof_or_404(mapping_id: int, scheme_id: int) -> tuple[PortMapping, Proof]:
     return row, proof
 
 
-def _step(step: ProofStep, again: list[Remeasured]) -> dict[str, Any]:
+def _step(step: ProofStep, repeats: list[Remeasured]) -> dict[str, Any]:
     witness = step.witness
     return fields_of(
         witness,
@@ -225,7 +225,7 @@ def _step(step: ProofStep, again: list[Remeasured]) -> dict[str, Any]:
                 seen=None if repeat.repeated is None else repeat.repeated.outcome.value,
                 agrees=None if repeat.repeated is None else repeat.repeated.agrees,
             )
-            for repeat in again
+            for repeat in repeats
         ],
     )
 

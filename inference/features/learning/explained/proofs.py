@@ -31,8 +31,12 @@ _CONCLUSIONS = {
 
 @dataclass(frozen=True)
 class ProofStep:
-    """A witness. `ports`: names of all ports; `pk`: its row; `expected_base`: cycles of the flood alone,
-    copies / |Q|, or more if the bottleneck limits it.
+    """A witness.
+
+    Attributes:
+        ports: Names of all ports.
+        pk: Its row.
+        expected_base: Cycles of the flood alone, copies / |Q|, or more if the bottleneck limits it.
     """
 
     number: int
@@ -101,10 +105,14 @@ class Untested:
 class Proof:
     """The evidence for a scheme's µops in a mapping.
 
-    `value`: the verdict, None without one. `described`: the mapping has its µops. `explains`: predicted
-    cycles of the µops alone. `runs`: (run, steps). `neighbours`: (pk, text) of the previous and the next
-    scheme with a verdict. `word`: the strongest claim about µops with witnesses, None without any.
-    `conflicts`: differing results of the machine.
+    Attributes:
+        value: The verdict, None without one.
+        described: The mapping has its µops.
+        explains: Predicted cycles of the µops alone.
+        runs: (run, steps).
+        neighbours: (pk, text) of the previous and the next scheme with a verdict.
+        word: The strongest claim about µops with witnesses, None without any.
+        conflicts: Differing results of the machine.
     """
 
     scheme: InstructionScheme
@@ -145,7 +153,12 @@ class Proof:
 
 @dataclass(frozen=True)
 class RemeasuringRequest:
-    """Witnesses to measure again. `what`: their description; `repeats`: measurements per experiment."""
+    """Witnesses to measure again.
+
+    Attributes:
+        what: Their description.
+        repeats: Measurements per experiment.
+    """
 
     what: str
     experiments: Sequence[Experiment]
@@ -157,9 +170,9 @@ def repeat_request(proof: Proof, witness: int | None = None) -> RemeasuringReque
     steps = [step for step in proof.steps if witness in (None, step.pk)]
     if not steps:
         return None
-    what = "witnesses" if len(steps) > 1 else f"witness on {steps[0].where}"
+    subject = "witnesses" if len(steps) > 1 else f"witness on {steps[0].where}"
     return RemeasuringRequest(
-        f"{proof.scheme.text[:100]}: {what} again",
+        f"{proof.scheme.text[:100]}: {subject} again",
         [experiment for step in steps for experiment in (step.witness.base, step.witness.tested)],
         max(step.witness.samples for step in steps),
     )

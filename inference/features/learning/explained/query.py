@@ -36,7 +36,10 @@ VERDICT_COLUMNS = {
 class VerdictQuery:
     """A filter of verdicts; empty fields do not filter.
 
-    `q`: a search over schemes; `doubtful`: only those with doubts or alternatives; `among`: scheme texts.
+    Attributes:
+        q: A search over schemes.
+        doubtful: Only those with doubts or alternatives.
+        among: Scheme texts.
     """
 
     outcome: str = ""

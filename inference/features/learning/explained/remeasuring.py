@@ -18,7 +18,7 @@ from inference.features.machines.measure.request import listed_config
 from inference.models import ISA, ExperimentSet, Machine, Measurement, PortMapping, Run
 from inference.models import Experiment as ExperimentRow
 from inference.runs.machines.facts import obstacle_to_measuring
-from inference.storage.result_names import processor_name, result_name
+from inference.storage.names import processor_name, result_name
 from inference.storage.rows import BATCH, experiment_key, ids_of_schemes
 from inference.web.api.errors import ProblemError
 from inference.web.request_fields import start_run
@@ -32,8 +32,11 @@ _LATEST = 200  # newest runs and sets that are searched
 
 @dataclass(frozen=True)
 class MachineOptions:
-    """Machines for measuring again. `able`: available ones, the mapping's machine first. `lacking`: per other
-    machine, why it is unavailable and what would help.
+    """Machines for measuring again.
+
+    Attributes:
+        able: Available ones, the mapping's machine first.
+        lacking: Per other machine, why it is unavailable and what would help.
     """
 
     able: Sequence[Machine]
@@ -53,11 +56,11 @@ def machine_options(row: PortMapping) -> MachineOptions:
 
 
 def measure_listed(
-    request: HttpRequest, machine: Machine, experiments: Sequence[Experiment], repeats: int, what: str
+    request: HttpRequest, machine: Machine, experiments: Sequence[Experiment], repeats: int, description: str
 ) -> Run | None:
     """Starts a run that measures each experiment `repeats` times; None after an error message."""
     config = listed_config(machine.pk, experiments, repeats)
-    return start_run(request, "measure", config, result_name(processor_name(machine), what))
+    return start_run(request, "measure", config, result_name(processor_name(machine), description))
 
 
 def posted_number(request: HttpRequest, name: str) -> int:

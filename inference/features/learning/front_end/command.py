@@ -37,13 +37,13 @@ class Command(RunCommand):
         summary = {key: run.result[key] for key in ("url", "codes", "settled")}
         self._print(row, summary | {"seconds": round(run.busy_seconds, 3)}, as_json=options["json"])
 
-    def _print(self, row: MeasuredFrontEnd, more: dict[str, Any], *, as_json: bool) -> None:
+    def _print(self, row: MeasuredFrontEnd, extra_fields: dict[str, Any], *, as_json: bool) -> None:
         front_end = front_end_of(row)
         if as_json:
             numbers = [number_json(number) for number in front_end.numbers]
             issue = None if front_end.issue is None else front_end.issue.text
             parts = {"numbers": numbers, "fusion": fusion_json(front_end), "issue": issue}
-            answer = {"front_end": row.name, **more, **parts}
+            answer = {"front_end": row.name, **extra_fields, **parts}
             self.stdout.write(json.dumps(answer))
             return
         self.stdout.write(f"front end {row.name!r} of {row.machine.name}")

@@ -18,8 +18,7 @@ from inference.runs.machines.blocks import open_code_timer
 from inference.runs.machines.facts import read_block_machine
 from inference.runs.request import RunRequest, needed_row
 from inference.storage.core_models import store_front_end
-from inference.storage.names import free_name
-from inference.storage.result_names import processor_name, result_name
+from inference.storage.names import free_name, processor_name, result_name
 
 _STAGE = "Time code"
 Readings = Sequence[tuple[FrontEndCode, CodeReading]]
@@ -78,8 +77,10 @@ def _timed(task: Task, codes: Sequence[FrontEndCode], timer: CodeTimer) -> Readi
         reporter.pulse()
         if reporter.due("codes") or len(timed) == len(codes):
             rate = len(timed) / max(reporter.clock() - start, 1e-3)
-            left = len(codes) - len(timed)
-            reporter.emit(Progress(_STAGE, len(timed), len(codes), round(rate, 1), "codes", left / rate))
+            n_remaining = len(codes) - len(timed)
+            reporter.emit(
+                Progress(_STAGE, len(timed), len(codes), round(rate, 1), "codes", n_remaining / rate)
+            )
     if not any(reading.cycles is not None for reading in timed.values()):
         note = next((reading.note for reading in timed.values()), "the machine gave no result")
         raise JobError(f"no code of {len(codes)} has settled: {note}")

@@ -10,10 +10,20 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
 from inference.core.compared_codes import FusionPair
-from inference.features.learning.front_end.query import COLUMNS, evidence, front_end_of, front_ends
+from inference.features.learning.front_end.query import (
+    COLUMNS,
+    HEADLINES,
+    evidence,
+    front_end_of,
+    front_ends,
+    issue_of,
+    newest_front_end,
+)
+from inference.features.library.mappings.query import MappingSubject
 from inference.features.machines.machines.query import machines
 from inference.figures.front_ends import length_figure_of_front_end, offset_figure, rate_figure
-from inference.models import MeasuredFrontEnd, Run
+from inference.models import Machine, MeasuredFrontEnd, Run
+from inference.web.contributions import Context, PagePanel, PanelPlace
 from inference.web.naming import naming_paths
 from inference.web.paging import Page, list_page
 from inference.web.request_fields import NOT_STARTED, start_run
@@ -86,3 +96,29 @@ urlpatterns = [
     *naming_paths(MeasuredFrontEnd, "front-end", "front-ends"),
     path("machines/<int:pk>/front-end/", front_end_measure, name="front-end-measure"),
 ]
+
+
+def _of_machine(_request: HttpRequest, machine: Machine) -> Context | None:
+    newest = newest_front_end(machine, HEADLINES)
+    return None if newest is None else {"front_end": newest}
+
+
+def _of_mapping(_request: HttpRequest, subject: MappingSubject) -> Context | None:
+    machine = subject.row.machine
+    issue = None if machine is None else issue_of(machine)
+    return {"machine": machine} if issue is not None and issue.in_order else None
+
+
+PANELS = (
+    PagePanel(
+        PanelPlace.BELOW_MAPPING, "issue order", "", "inference/front_end/issue_order.html", _of_mapping
+    ),
+    PagePanel(
+        PanelPlace.MACHINE,
+        "front end",
+        "Front end",
+        "inference/front_end/of_machine.html",
+        _of_machine,
+        order=10,
+    ),
+)

@@ -70,7 +70,9 @@ def _newest_row(machine: Machine) -> MeasuredFrontEnd | None:
 class TimedText:
     """A timed code behind a number, as text, with the cycles of one copy.
 
-    `more`: number of instructions that are not listed. `setting`: how the code ran, such as `run once`.
+    Attributes:
+        more: Number of instructions that are not listed.
+        setting: How the code ran, such as `run once`.
     """
 
     instructions: tuple[str, ...]

@@ -40,8 +40,11 @@ AlgorithmSettings = PMEvoSettings | CegarSettings | ExplainSettings
 class InferenceTask:
     """The input of an inference.
 
-    `known` has the fields of `KnownFacts` that are not empty. `held_out`: measurements for judging mappings
-    during the search. `core`: facts about the core besides its ports, None without any.
+    `known` has the fields of `KnownFacts` that are not empty.
+
+    Attributes:
+        held_out: Measurements for judging mappings during the search.
+        core: Facts about the core besides its ports, None without any.
     """
 
     schemes: Sequence[str]
@@ -56,9 +59,12 @@ class InferenceTask:
 class Inference:
     """The output of an inference: a mapping and the number of experiments that it was learnt from.
 
-    `report` is stored with the mapping; `result_facts` are added to the run's result, for scripts; `summary`
-    is a line of the run's log. `front`: further mappings, each more accurate or smaller than the others.
-    `explained`: the verdict on every scheme, with its witnesses.
+    `report` is stored with the mapping; `result_facts` are added to the run's result, for scripts;
+    `summary` is a line of the run's log.
+
+    Attributes:
+        front: Further mappings, each more accurate or smaller than the others.
+        explained: The verdict on every scheme, with its witnesses.
     """
 
     mapping: PortMapping
@@ -163,11 +169,11 @@ class Algorithm(ABC):
     def page(self, request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
         """Additional context of a run's page."""
 
-    def check_known(self, known: Json) -> None:
+    def check_known(self, facts: Json) -> None:
         """Raises `InvalidInputError` for invalid facts about schemes, or facts that the algorithm cannot
         use.
         """
-        unusable = sorted(known.keys() - set(self.knows))
+        unusable = sorted(facts.keys() - set(self.knows))
         if unusable:
             raise InvalidInputError(f"{self.title} cannot use {', '.join(unusable)}: omit it")
 

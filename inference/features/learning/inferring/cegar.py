@@ -66,11 +66,11 @@ class Cegar(Algorithm):
 
         return search_context(request, run, record)
 
-    def check_known(self, known: Json) -> None:
+    def check_known(self, known_facts: Json) -> None:
         """Validates facts about the named schemes next to some scheme with a single µop."""
-        super().check_known(known)
-        named = {scheme for facts in known.values() for scheme in facts}
-        CegarProblem((*sorted(named), ""), CegarSettings(), **known)
+        super().check_known(known_facts)
+        named = {scheme for facts in known_facts.values() for scheme in facts}
+        CegarProblem((*sorted(named), ""), CegarSettings(), **known_facts)
 
     def infer(
         self, question: InferenceTask, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
@@ -79,14 +79,14 @@ class Cegar(Algorithm):
         selected.
         """
         selected = frozenset(question.schemes)
-        known, settings = question.known, question.settings
+        facts, settings = question.known, question.settings
         assert isinstance(settings, CegarSettings)
         problem = CegarProblem(
             tuple(question.schemes),
             settings,
-            {scheme: count for scheme, count in known.get("uops", {}).items() if scheme in selected},
-            {scheme: width for scheme, width in known.get("widths", {}).items() if scheme in selected},
-            tuple(scheme for scheme in known.get("improper", ()) if scheme in selected),
+            {scheme: count for scheme, count in facts.get("uops", {}).items() if scheme in selected},
+            {scheme: width for scheme, width in facts.get("widths", {}).items() if scheme in selected},
+            tuple(scheme for scheme in facts.get("improper", ()) if scheme in selected),
             units_of(question.schemes),
         )
         core = None if question.core is None else question.core.with_chains()

@@ -38,7 +38,7 @@ from inference.runs.events import RecordPart
 from inference.storage.evidence import Evidence, UndeterminedScheme
 from inference.storage.judging import grounds_of, search_verdict
 from inference.storage.mappings import load_mapping
-from inference.storage.result_names import result_name
+from inference.storage.names import result_name
 from inference.web.request_fields import NOT_STARTED, start_run
 from inference.web.validation import number_parameter
 
@@ -295,7 +295,7 @@ def config_without(run: Run, search: SearchRecord, what: str, scheme: str) -> Js
         dropped = {other for other in search.schemes if mnemonic(other) == mnemonic(scheme)}
     remaining = [other for other in search.schemes if other not in dropped]
     rows = ISA.objects.get(name=config["isa"]).schemes.filter(text__in=remaining)
-    known = {
+    known_facts = {
         name: [other for other in facts if other not in dropped]
         if isinstance(facts, list)
         else {other: value for other, value in facts.items() if other not in dropped}
@@ -304,7 +304,7 @@ def config_without(run: Run, search: SearchRecord, what: str, scheme: str) -> Js
     return config | {
         "schemes": list(rows.order_by("id").values_list("pk", flat=True)),
         "scheme_filter": "",
-        "known": known,
+        "known": known_facts,
     }
 
 

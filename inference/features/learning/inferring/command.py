@@ -86,16 +86,16 @@ class Command(RunCommand):
             action="store_true",
             help="do not measure R_max on a machine; PMEvo then takes it from the data, unless --set r_max=…",
         )
-        known = parser.add_argument_group(
+        group = parser.add_argument_group(
             "facts about schemes", "for --algorithm cegar and explain; - is standard input"
         )
-        known.add_argument("--levels", type=int, choices=(2, 3), help="2: every scheme has a single µop")
-        known.add_argument("--uops", metavar="FILE", help="lines 'scheme: number of its µops'")
-        known.add_argument("--width", metavar="FILE", help="lines 'scheme: size of its port set'")
-        known.add_argument(
+        group.add_argument("--levels", type=int, choices=(2, 3), help="2: every scheme has a single µop")
+        group.add_argument("--uops", metavar="FILE", help="lines 'scheme: number of its µops'")
+        group.add_argument("--width", metavar="FILE", help="lines 'scheme: size of its port set'")
+        group.add_argument(
             "--improper", metavar="FILE", help="a line per scheme that shares a µop with another (§6.3.4)"
         )
-        known.add_argument(
+        group.add_argument(
             "--documented",
             metavar="FILE",
             help="lines 'scheme: its ports', which decide where measurements cannot, and name the ports",
@@ -119,8 +119,8 @@ class Command(RunCommand):
             "bottleneck": not options["no_bottleneck"],
             **chosen_schemes(isa, options["schemes"] or _default_selection(source, options["algorithm"])),
         }
-        if known := _read_facts(options, isa):
-            config["known"] = known
+        if facts := _read_facts(options, isa):
+            config["known"] = facts
         numbers = ("ports", "sample", "mixes")
         config |= {name: options[name] for name in numbers if options[name] is not None}
         if options["evaluate"]:
@@ -221,7 +221,7 @@ def _read_facts(options: dict[str, Any], isa: ISA) -> Json:
         "improper": read_names,
         "documented": read_ports,
     }
-    known: Json = {}
+    known_facts: Json = {}
     for option, read in readers.items():
         if not options[option]:
             continue
@@ -229,13 +229,13 @@ def _read_facts(options: dict[str, Any], isa: ISA) -> Json:
         problems = [*problems, *unknown_schemes(facts, isa)]
         if problems:
             raise CommandError("\n".join(f"{options[option]}: {problem}" for problem in problems))
-        known[{"width": "widths"}.get(option, option)] = facts
-    three_level = any(count > 1 for count in known.get("uops", {}).values())
+        known_facts[{"width": "widths"}.get(option, option)] = facts
+    three_level = any(count > 1 for count in known_facts.get("uops", {}).values())
     if options["levels"] == 2 and three_level:
         raise CommandError("--levels 2: every scheme has a single µop, but --uops says otherwise")
     if options["levels"] == 3 and not three_level:
         raise CommandError("--levels 3 needs --uops with the schemes of more than one µop")
-    return known
+    return known_facts
 
 
 def _text(path: str) -> str:

@@ -107,27 +107,27 @@ class Explain(Algorithm):
 
         return characterising(request, run, record)
 
-    def check_known(self, known: Json) -> None:
+    def check_known(self, known_facts: Json) -> None:
         """Validates facts about the named schemes."""
-        super().check_known(known)
-        named = {scheme for facts in known.values() for scheme in facts}
-        ExplainProblem((*sorted(named), ""), ExplainSettings(), uops=known.get("uops", {}))
-        _hint_of(known.get("documented", {}))
+        super().check_known(known_facts)
+        named = {scheme for facts in known_facts.values() for scheme in facts}
+        ExplainProblem((*sorted(named), ""), ExplainSettings(), uops=known_facts.get("uops", {}))
+        _hint_of(known_facts.get("documented", {}))
 
     def infer(
         self, question: InferenceTask, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
     ) -> Inference:
         """Finds blocking instructions and their ports, then blocks these for every scheme."""
-        known = question.known
+        facts = question.known
         settings = question.settings
         assert isinstance(settings, ExplainSettings)
         problem = ExplainProblem(
             tuple(question.schemes),
             settings,
-            uops=known.get("uops", {}),
-            improper=tuple(known.get("improper", ())),
+            uops=facts.get("uops", {}),
+            improper=tuple(facts.get("improper", ())),
             preferred=preferred_schemes(),
-            hint=_hint_of(known.get("documented", {})),
+            hint=_hint_of(facts.get("documented", {})),
             domains=domains_of(question.schemes),
             core=question.core,
         )

@@ -97,10 +97,13 @@ class ReasonLine:
 
 @dataclass(frozen=True)
 class BlockingLine:
-    """A row of Tables 6.1 and 6.2. `ports`: (index, name), empty before they are known.
+    """A row of Tables 6.1 and 6.2.
 
-    `sought`: whether the ports have been searched. `wide`: so many ports that the bottleneck hides µops on
-    them (§6.2.3). `documented`: the ports that the user gave.
+    Attributes:
+        ports: (index, name), empty before they are known.
+        sought: Whether the ports have been searched.
+        wide: So many ports that the bottleneck hides µops on them (§6.2.3).
+        documented: The ports that the user gave.
     """
 
     blocker: str
@@ -184,18 +187,22 @@ def bars(
     """The funnel: all schemes, then the remaining ones after each stage. `states`: of the run's stages."""
     lost = Counter(outcome.stage for outcome in outcomes if is_excluded(outcome))
     settled = sum(scheme.outcome == SchemeFate.CHARACTERISED for scheme in outcomes)
-    left = total or 0
+    n_remaining = total or 0
     stages = [
-        FunnelStage("", "Selected", "" if total is None else "done", total, 0, _widths(total, left, 0, 0))
+        FunnelStage(
+            "", "Selected", "" if total is None else "done", total, 0, _widths(total, n_remaining, 0, 0)
+        )
     ]
     for stage, label in STAGES.items():
-        left -= lost[stage]
+        n_remaining -= lost[stage]
         state = states.get(stage, "")
         within = 0
         if state != "done":
-            within = left - settled if stage == LAST else left
-        widths = _widths(total, left - within, within, lost[stage])
-        remaining = None if total is None or not state else left - within if stage == LAST else left
+            within = n_remaining - settled if stage == LAST else n_remaining
+        widths = _widths(total, n_remaining - within, within, lost[stage])
+        remaining = (
+            None if total is None or not state else n_remaining - within if stage == LAST else n_remaining
+        )
         stages.append(FunnelStage(stage, label, state, remaining, lost[stage], widths))
     return stages
 

@@ -169,8 +169,8 @@ class InferForm(RunForm):
     name = name_field("the run and its mapping")
 
     def __init__(self, data: Any = None, *, initial: Mapping[str, Any] | None = None) -> None:
-        chosen = (data or initial or {}).get("algorithm", "")
-        self.offer: Algorithm = ALGORITHMS.get(str(chosen), next(iter(ALGORITHMS.values())))
+        algorithm_name = (data or initial or {}).get("algorithm", "")
+        self.offer: Algorithm = ALGORITHMS.get(str(algorithm_name), next(iter(ALGORITHMS.values())))
         super().__init__(_completed(data, self.offer), initial=dict(initial or {}))
         for setting in self.offer.tunables():
             self.fields[SETTING + setting.name] = SettingField(self.offer, setting)
@@ -220,13 +220,13 @@ class InferForm(RunForm):
 
     def check_known(self, isa: ISA) -> None:
         """Adds errors to the fields of unknown schemes and inconsistent facts."""
-        known = self.known()
-        for name, facts in known.items():
+        known_facts = self.known()
+        for name, facts in known_facts.items():
             for problem in unknown_schemes(facts, isa):
                 self.add_error(name, problem)
         if not self.errors:
             try:
-                self.offer.check_known(known)
+                self.offer.check_known(known_facts)
             except InvalidInputError as error:
                 self.add_error("uops", str(error))
 

@@ -43,11 +43,11 @@ class StoredFront:
 
 def front_of(row: PortMapping) -> StoredFront | None:
     """The front of a run's mapping or of a picked mapping; None if it has none."""
-    own = FrontPoint.objects.filter(picked=row).select_related("mapping").defer("content", "judged").first()
-    owner = row if own is None else own.mapping
+    point = FrontPoint.objects.filter(picked=row).select_related("mapping").defer("content", "judged").first()
+    owner = row if point is None else point.mapping
     rows = owner.front.select_related("picked").defer("content", "judged", "picked__report")
     points = list(rows.order_by("place"))
-    return StoredFront(owner, points, own) if points else None
+    return StoredFront(owner, points, point) if points else None
 
 
 def front_named(name: str) -> StoredFront:

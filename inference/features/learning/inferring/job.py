@@ -19,10 +19,10 @@ from inference.core.core_model.loop_code import measured_loop_code
 from inference.core.core_model.model import LoopCode
 from inference.core.evaluator import PortMappingModel
 from inference.core.events import Event, Log, ResultStored
-from inference.core.experiment import Experiment
+from inference.core.experiment import Experiment, Unit
 from inference.core.explain import ExplainSettings
 from inference.core.mapping import PortMapping as Mapping
-from inference.core.metrics import Residuals, Unit, score
+from inference.core.metrics import Residuals, score
 from inference.core.pmevo.events import Snapshot
 from inference.core.protocols import Json
 from inference.features.learning.inferring.algorithm import AlgorithmSettings, Inference, InferenceTask
@@ -67,8 +67,14 @@ from inference.storage.evidence import KEY as EVIDENCE
 from inference.storage.judging import KEY as JUDGING
 from inference.storage.judging import VERDICT, judging_json
 from inference.storage.listing import lengths_json, schemes_json
-from inference.storage.names import free_name
-from inference.storage.result_names import enumerated, processor_name, result_name, row_names, selection_name
+from inference.storage.names import (
+    enumerated,
+    free_name,
+    processor_name,
+    result_name,
+    row_names,
+    selection_name,
+)
 from inference.storage.results import ComparedResult, JudgedPoint, compared_results, store_front, store_result
 from inference.storage.rows import load_measurements
 from inference.storage.streaming import Chunk

@@ -53,8 +53,13 @@ class ExplainRecord(RecordPart):
     """The state of an explainable inference, see `inference.core.explain.events`; warnings come as `Log`
     events.
 
-    `left`: number of schemes after each stage. `excluded`: {scheme: outcome}; `verdicts`: {scheme: {run:
-    outcome}}. `ports`: names for the masks in `classes`. `bottleneck` is None before R_max is known.
+    `bottleneck` is None before R_max is known.
+
+    Attributes:
+        left: Number of schemes after each stage.
+        excluded: {scheme: outcome}.
+        verdicts: {scheme: {run: outcome}}.
+        ports: Names for the masks in `classes`.
     """
 
     left: dict[str, int] = field(default_factory=dict)

@@ -14,9 +14,14 @@ from django.urls import path
 from inference.core.protocols import Json
 from inference.features.learning.inferring import cegar_page, front
 from inference.features.learning.inferring.algorithms import ALGORITHMS
+from inference.features.learning.inferring.cegar_page import SearchRecord, evidence_context
 from inference.features.learning.inferring.form import SETTING, InferForm, text_of
+from inference.features.learning.inferring.front import front_of, front_tab, most_accurate
+from inference.features.learning.inferring.outcome_lists import ExplainRecord
 from inference.features.learning.inferring.planning import InferencePlan, initial_of, plan
-from inference.features.learning.inferring.request import search_for_ports, starter_inference
+from inference.features.learning.inferring.pmevo_page import EvolutionRecord, evolution_live
+from inference.features.learning.inferring.request import archived, search_for_ports, starter_inference
+from inference.features.learning.inferring.run_page import infer_lines, inference
 from inference.features.library.sets.query import experiment_sets
 from inference.features.machines.machines.query import (
     MachineView,
@@ -27,13 +32,16 @@ from inference.features.machines.machines.query import (
     obstacle,
     unfinished_inference_on,
 )
+from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.isa import llvm_mc
 from inference.isa.search import SearchError
 from inference.isa.targets import AARCH64  # isa-name: a page is about boards with it
 from inference.models import ExperimentSet, Machine, PortMapping, Run
 from inference.models.scheme_search import PROBE_SELECTION
 from inference.runs.machines.facts import obstacle_to_measuring
+from inference.storage.evidence import KEY as EVIDENCE
 from inference.storage.instruction_sets import code_isa_row
+from inference.web.contributions import PagePanel, PanelPlace
 from inference.web.request_fields import NOT_STARTED, start_run
 from inference.web.validation import choice_parameter, number_parameter, row_id_or_none, row_parameter
 
@@ -252,3 +260,36 @@ urlpatterns = [
     *cegar_page.urlpatterns,
     *front.urlpatterns,
 ]
+
+PRESENTATIONS = {
+    "infer": KindPresentation(words=infer_lines, page=inference, live=evolution_live, archived=archived)
+}
+RECORDS = {"search": SearchRecord, "evolution": EvolutionRecord, "explain": ExplainRecord}
+PANELS = (
+    PagePanel(
+        PanelPlace.MAPPING,
+        "front",
+        "Accuracy vs. size",
+        "inference/inferring/front.html",
+        lambda _request, subject: front_tab(subject.row),
+        order=70,
+        applies=lambda subject: subject.once(front_of) is not None,
+        scripts=("js/front.js",),
+    ),
+    PagePanel(
+        PanelPlace.MAPPING,
+        "evidence",
+        "Evidence",
+        "inference/inferring/evidence.html",
+        lambda request, subject: evidence_context(request, subject.row),
+        order=90,
+        applies=lambda subject: EVIDENCE in subject.row.report,
+    ),
+    PagePanel(
+        PanelPlace.BELOW_MAPPING,
+        "most accurate",
+        "",
+        "inference/inferring/most_accurate.html",
+        lambda _request, subject: most_accurate(subject.once(front_of)),
+    ),
+)

@@ -33,9 +33,12 @@ _LEFT_EMPTY = ("known", "sample", "scheme_filter")
 class InferencePlan:
     """The plan of a valid form: configuration, schemes and effort.
 
-    `recorded`: experiments come from sets instead of measuring. `held_out`: number of experiments for
-    judging. `measuring`: seconds of measuring, a part of `seconds`. `note`: the basis of the estimate.
-    `carried_over`: settings of the copied run that the form has no field for, as text.
+    Attributes:
+        recorded: Experiments come from sets instead of measuring.
+        held_out: Number of experiments for judging.
+        measuring: Seconds of measuring, a part of `seconds`.
+        note: The basis of the estimate.
+        carried_over: Settings of the copied run that the form has no field for, as text.
     """
 
     config: Json
@@ -211,11 +214,11 @@ def initial_of(run: Run) -> dict[str, Any]:
         "bottleneck": config.get("bottleneck", True),
         SETTING + "ports": "" if config["ports"] is None else config["ports"],
     }
-    known = config.get("known", {})
-    initial |= {name: counts_text(known[name]) for name in ("uops", "widths") if name in known}
-    if "documented" in known:
-        initial["documented"] = ports_text(known["documented"])
-    initial["improper"] = "\n".join(known.get("improper", ()))
+    facts = config.get("known", {})
+    initial |= {name: counts_text(facts[name]) for name in ("uops", "widths") if name in facts}
+    if "documented" in facts:
+        initial["documented"] = ports_text(facts["documented"])
+    initial["improper"] = "\n".join(facts.get("improper", ()))
     initial |= {name: source[name] for name in NOISE_OPTIONS if name in source}
     initial |= {SETTING + name: setting_text(value) for name, value in config["settings"].items()}
     return initial

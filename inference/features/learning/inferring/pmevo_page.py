@@ -111,8 +111,11 @@ def evolution_of(record: RunRecord) -> EvolutionRecord:
 class Card:
     """The numbers of Table 5.2 for a run, None if not known yet.
 
-    Times are in seconds. `measured`: training experiments. `exhaustive`: experiments of the paper's plan,
-    None with recorded data.
+    Times are in seconds.
+
+    Attributes:
+        measured: Training experiments.
+        exhaustive: Experiments of the paper's plan, None with recorded data.
     """
 
     recorded: bool

@@ -87,8 +87,11 @@ Source = Annotated[
 class KnownFacts(RequestPart):
     """Facts about schemes, by their texts; see `CegarProblem` and `ExplainProblem`.
 
-    `uops`: number of µops; `widths`: size of the port set; `improper`: schemes one of whose µops has the
-    ports of another scheme; `documented`: port names.
+    Attributes:
+        uops: Number of µops.
+        widths: Size of the port set.
+        improper: Schemes one of whose µops has the ports of another scheme.
+        documented: Port names.
     """
 
     uops: dict[str, int] = {}
@@ -152,11 +155,11 @@ class InferConfig(RunRequest):
 
     @field_validator("known")
     @classmethod
-    def _check_known(cls, known: KnownFacts, info: ValidationInfo) -> KnownFacts:
+    def _check_known(cls, facts: KnownFacts, info: ValidationInfo) -> KnownFacts:
         if (algorithm := info.data.get("algorithm")) is not None:
             with as_field_error():
-                ALGORITHMS[algorithm].check_known(known.model_dump())
-        return known
+                ALGORITHMS[algorithm].check_known(facts.model_dump())
+        return facts
 
 
 def read_config(config_json: Json) -> InferConfig:
@@ -185,8 +188,8 @@ def read_config(config_json: Json) -> InferConfig:
     )
 
 
-def _check_schemes(isa: ISA, known: KnownFacts) -> None:
-    names = {scheme for facts in known.model_dump().values() for scheme in facts}
+def _check_schemes(isa: ISA, known_facts: KnownFacts) -> None:
+    names = {scheme for facts in known_facts.model_dump().values() for scheme in facts}
     unknown = sorted(names - set(isa.schemes.filter(text__in=names).values_list("text", flat=True)))
     if unknown:
         raise ConfigError(f"known: {isa.name} has no scheme {unknown[0]!r}")

@@ -65,7 +65,7 @@ def infer_lines(run: Run) -> Iterator[DescriptionItem]:
             )
 
 
-def _fact_lines(known: Json) -> Iterator[DescriptionItem]:
+def _fact_lines(known_facts: Json) -> Iterator[DescriptionItem]:
     labels = {
         "uops": "µops known",
         "widths": "Ports known",
@@ -73,7 +73,7 @@ def _fact_lines(known: Json) -> Iterator[DescriptionItem]:
         "documented": "Documented ports",
     }
     for name, label in labels.items():
-        facts = known.get(name, {})
+        facts = known_facts.get(name, {})
         texts = [
             f"{text}: {format_value(facts[text])}" if isinstance(facts, dict) else text for text in facts
         ]

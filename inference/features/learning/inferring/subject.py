@@ -63,10 +63,15 @@ _SINGLETON_FACTOR = 2  # factor of schemes to measure alone, since some may not 
 class Subject:
     """The processor whose mapping a run infers.
 
-    `held_out` are the measurements that judge the mapping; `judged_on` is their set, None if they are a share
-    of the training data. `machine` is None if unknown. `bottleneck`: the measured R_max as JSON.
-    `settled_share`: settled share of the mixes measured for judging. `judge` measures mixes after the search.
-    `started`: time of measuring of recorded data, None if the run measures.
+    `held_out` are the measurements that judge the mapping; `judged_on` is their set, None if they are a
+    share of the training data. `machine` is None if unknown.
+
+    `judge` measures mixes after the search.
+
+    Attributes:
+        bottleneck: The measured R_max as JSON.
+        settled_share: Settled share of the mixes measured for judging.
+        started: Time of measuring of recorded data, None if the run measures.
     """
 
     isa: ISA

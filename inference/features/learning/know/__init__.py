@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, Lane, PlannedPart, RunKind
 
 if TYPE_CHECKING:
@@ -20,13 +19,6 @@ def _job() -> Job:
     from inference.features.learning.know.job import KnowJob  # noqa: PLC0415  runs load it
 
     return KnowJob()
-
-
-def _presentation() -> KindPresentation:
-    from inference.features.learning.core_model.query import outcomes  # noqa: PLC0415  pages load it
-    from inference.features.learning.know.pages import config_lines, parts  # noqa: PLC0415  pages load it
-
-    return KindPresentation(words=config_lines, outcomes=outcomes, page=parts)
 
 
 def _parts(config: Json, run: Run | None) -> Sequence[PlannedPart]:
@@ -49,5 +41,3 @@ KINDS = (
         ),
     ),
 )
-
-PRESENTATIONS = {"know": _presentation}

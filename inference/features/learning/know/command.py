@@ -77,9 +77,9 @@ class Command(RunCommand):
 
     def _submit(self, options: dict[str, Any]) -> Run:
         machine = by_name(Machine, options["machine"])
-        chosen = self._select_schemes(machine, options["schemes"], options["blocks"])
+        selection = self._select_schemes(machine, options["schemes"], options["blocks"])
         limits = {"minutes": options["minutes"], "measure_again": options["measure_again"]}
-        config = {"machine": machine.pk, **limits, **chosen}
+        config = {"machine": machine.pk, **limits, **selection}
         return lifecycle.submit("know", config, options["name"])
 
     def _select_schemes(self, machine: Machine, selection: str, blocks: str) -> dict[str, Any]:

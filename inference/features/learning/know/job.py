@@ -26,7 +26,7 @@ from inference.runs.kinds import Job, Store, Task
 from inference.runs.parts import Parts
 from inference.runs.request import needed_row
 from inference.storage.core_models import store_run_core_model
-from inference.storage.result_names import processor_name, result_name
+from inference.storage.names import processor_name, result_name
 
 CORE_MODEL = "core model"
 """Method of a profile's default name, which its core model gets too."""

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
 from inference.core.protocols import Json
+from inference.features.learning.core_model.query import outcomes
 from inference.features.learning.know.query import part_outcomes
 from inference.features.learning.know.request import MAX_INFERRED, KnowConfig
 from inference.features.learning.know.reusing import MAX_AGE_DAYS, reusable_runs
@@ -24,7 +25,12 @@ from inference.features.machines.measure.form import (
     selection_field,
 )
 from inference.features.machines.measure.request import Effort, estimate_effort
-from inference.features.running.runs.kind_presentation import DescriptionItem, links, schemes_text
+from inference.features.running.runs.kind_presentation import (
+    DescriptionItem,
+    KindPresentation,
+    links,
+    schemes_text,
+)
 from inference.features.running.runs.record import RunRecord
 from inference.isa.scheme import NOT_IN_A_BODY
 from inference.models import Machine, Run, StoredCoreModel
@@ -111,3 +117,5 @@ def _plan(machine: Machine, form: KnowForm, texts: list[tuple[int, str]]) -> Mea
 
 
 urlpatterns = [path("machines/<int:pk>/know/", know, name="know")]
+
+PRESENTATIONS = {"know": KindPresentation(words=config_lines, outcomes=outcomes, page=parts)}

@@ -54,8 +54,9 @@ class KnowStage:
     """A stage: the kind of its run, the algorithm of an inference, and the function that makes the run's
     configuration.
 
-    `ends_by`: the share of the time limit after which it must end. `completes`: whether it extends the core
-    model of the earlier stages.
+    Attributes:
+        ends_by: The share of the time limit after which it must end.
+        completes: Whether it extends the core model of the earlier stages.
     """
 
     name: str

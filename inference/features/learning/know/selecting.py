@@ -10,11 +10,10 @@ import numpy as np
 
 from inference.core.core_model.model import LoopCode
 from inference.core.evaluator import PortMappingModel
-from inference.core.experiment import Measured
+from inference.core.experiment import Measured, Unit
 from inference.core.judging.held_out_checks import held_out_checks
 from inference.core.judging.selection import Selection, merge, select_part
 from inference.core.mapping import PortMapping as MappingValue
-from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.core.tables import Floats
 from inference.features.learning.inferring.subject import JUDGING_MIXES
@@ -24,8 +23,7 @@ from inference.storage.core_models import LOOP_CODE, loop_code_in, loop_code_row
 from inference.storage.evaluations import compare, evaluate
 from inference.storage.judging import KEY
 from inference.storage.mappings import load_mapping
-from inference.storage.names import free_name
-from inference.storage.result_names import result_name
+from inference.storage.names import free_name, result_name
 from inference.storage.results import ComparedResult, compared_results, store_result
 from inference.storage.rows import measurements_of
 

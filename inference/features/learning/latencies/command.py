@@ -208,5 +208,5 @@ def _cycles(pair: dict[str, Any]) -> str:
     return _range(pair["least"], pair["most"])
 
 
-def _range(least: float, most: float) -> str:
-    return f"{least:.2f}" if least == most else f"{least:.2f} to {most:.2f}"
+def _range(lowest: float, highest: float) -> str:
+    return f"{lowest:.2f}" if lowest == highest else f"{lowest:.2f} to {highest:.2f}"

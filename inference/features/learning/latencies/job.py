@@ -24,8 +24,7 @@ from inference.runs.machines.facts import read_machine
 from inference.runs.machines.measurer import chosen_schemes
 from inference.runs.request import RunRequest, Schemes, needed_row, read_row
 from inference.storage.latencies import recorded_readings, store_latencies
-from inference.storage.names import free_name
-from inference.storage.result_names import processor_name, result_name, row_names, selection_name
+from inference.storage.names import free_name, processor_name, result_name, row_names, selection_name
 
 _STAGES = ("Make the chains", "Measure them")
 

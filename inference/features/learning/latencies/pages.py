@@ -20,6 +20,7 @@ from inference.features.learning.latencies.query import (
     idiom_counts,
     instructions_of,
     latencies_of,
+    latencies_of_scheme,
     latencies_xml,
     latency_sets,
     memory_sentences,
@@ -39,9 +40,10 @@ from inference.figures.front_ends import store_figure
 from inference.isa.chains import ChainLink
 from inference.isa.search import SearchError
 from inference.isa.targets import documented_latency, latency_source
-from inference.models import LatencySet, Machine, SchemeLatencies
+from inference.models import InstructionScheme, LatencySet, Machine, SchemeLatencies
 from inference.runs.machines.facts import estimated_seconds
 from inference.storage.latencies import documented_core, documented_share
+from inference.web.contributions import Context, PagePanel, PanelPlace
 from inference.web.file_answers import file_answer
 from inference.web.naming import naming_paths
 from inference.web.paging import Order, list_page, page_of
@@ -161,3 +163,15 @@ urlpatterns = [
     *naming_paths(LatencySet, "latency-set", "latencies"),
     path("machines/<int:pk>/latencies/", latencies_measure, name="latencies-measure"),
 ]
+
+_NEWEST = 12
+
+
+def _of_scheme(_request: HttpRequest, scheme: InstructionScheme) -> Context | None:
+    latencies = list(latencies_of_scheme(scheme)[:_NEWEST])
+    return {"latencies": latencies, "scheme": scheme} if latencies else None
+
+
+PANELS = (
+    PagePanel(PanelPlace.SCHEME, "latencies", "Latencies", "inference/latencies/of_scheme.html", _of_scheme),
+)

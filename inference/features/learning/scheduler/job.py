@@ -55,7 +55,7 @@ from inference.runs.plans import LIMIT_SECONDS
 from inference.runs.request import DEFAULT_SEED, RunRequest, Seed, needed_row, read_row
 from inference.runs.stages import ProgressMeasurer
 from inference.storage.core_models import core_model_of, with_slots
-from inference.storage.result_names import result_name, row_names
+from inference.storage.names import result_name, row_names
 from inference.storage.rows import ids_of_schemes, load_measurements
 
 SECONDS, MIN_SECONDS, MAX_SECONDS = 60, 5, 3600
@@ -280,16 +280,15 @@ def _infer(
 ) -> CoreSchedulerFinding:
     _enter_stage(task, _SEARCH)
     reporter = PacedReporter(task.reporter)
-    start = reporter.clock()
+    reporter.limit(config.seconds)
 
     def pulse() -> bool:
         reporter.pulse()
-        return reporter.clock() - start < config.seconds
+        return reporter.elapsed < 1
 
     def progress(tried: int, error: float) -> None:
-        elapsed = reporter.clock() - start
         if reporter.due("policies"):
-            done = min(int(elapsed), config.seconds)
+            done = min(int(reporter.elapsed * config.seconds), config.seconds)
             reporter.emit(Progress(_SEARCH, done, config.seconds, 0.0, LIMIT_SECONDS, None))
         if reporter.due("closest", _LOG_INTERVAL):
             text = f"{tried} policies simulated; the closest is {error:.1%} off"

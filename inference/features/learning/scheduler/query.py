@@ -92,9 +92,11 @@ def summary(record: Json) -> str:
 class SchedulerView:
     """A record prepared for the core model's page.
 
-    `open_parameters`: properties in which equally good policies differ. `clearest`: experiments whose
-    measured time differs most from the model without a scheduler. `code`: accuracy on code with dependencies;
-    `blocks`: the blocks of it that the policy changes most.
+    Attributes:
+        open_parameters: Properties in which equally good policies differ.
+        clearest: Experiments whose measured time differs most from the model without a scheduler.
+        code: Accuracy on code with dependencies.
+        blocks: The blocks of it that the policy changes most.
     """
 
     record: SchedulerRecord
@@ -126,7 +128,7 @@ def scheduler_view(row: StoredCoreModel) -> SchedulerView | None:
         tuple(clearest),
         code_sentence(record),
         tuple(
-            ListedBlock(part, "; ".join(block_of_hex(part.block).text.splitlines()))
+            ListedBlock(part, "; ".join(block_of_hex(part.block, row.isa.name).text.splitlines()))
             for part in _changed_blocks(record)
         ),
     )

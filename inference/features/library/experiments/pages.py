@@ -129,11 +129,11 @@ def experiment_snippet(request: HttpRequest, pk: int) -> HttpResponse:
     return file_answer(text, "text/plain", str(typed.experiment)[:60], "s")
 
 
-def _isas_with_mappings(chosen: int | None) -> QuerySet[ISA]:
+def _isas_with_mappings(selected: int | None) -> QuerySet[ISA]:
     """Instruction sets with mappings, and the one that the address names."""
     by_ports = Exists(PortMapping.objects.filter(isa=OuterRef("pk")))
     by_resources = Exists(ResourceMapping.objects.filter(isa=OuterRef("pk")))
-    return ISA.objects.filter(by_ports | by_resources | Q(pk=chosen)).order_by("name")
+    return ISA.objects.filter(by_ports | by_resources | Q(pk=selected)).order_by("name")
 
 
 def _context(request: HttpRequest, value: ExperimentValue, isa: ISA, times: SettledTimes) -> dict[str, Any]:

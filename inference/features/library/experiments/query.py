@@ -18,19 +18,14 @@ from inference.core.schedule import Schedule, schedule
 from inference.formats.exegesis import write_exegesis
 from inference.models import (
     ISA,
-    ExperimentSet,
-    ExperimentTerm,
     Machine,
     Measurement,
     PortMapping,
     ResourceMapping,
 )
 from inference.models import Experiment as ExperimentRow
-from inference.storage.evaluations import other_core
-from inference.storage.export_values import own_sets
 from inference.storage.instruction_sets import core_of
 from inference.storage.mappings import load_parts
-from inference.storage.recorded import settled_medians
 from inference.storage.rows import experiment_key, ids_of_schemes
 
 
@@ -122,15 +117,17 @@ class SettledTimes:
         """(median in cycles, machine) to compare a mapping with: of its own machine, else of the newest
         machine, else of the newest set; (None, None) if that is known to have another core.
         """
-        own = None if mapping is None else mapping.machine
-        source = max(self._cycles, default=None) if own is None else (True, own.pk)
+        machine_of_mapping = None if mapping is None else mapping.machine
+        source = (
+            max(self._cycles, default=None) if machine_of_mapping is None else (True, machine_of_mapping.pk)
+        )
         if source not in self._cycles:
             source = max(self._cycles, default=None)
         if source is None:
             return None, None
         machine = self._machines[source]
-        if own is not None and machine is not None and machine.pk != own.pk:
-            cores = core_of(own), core_of(machine)
+        if machine_of_mapping is not None and machine is not None and machine.pk != machine_of_mapping.pk:
+            cores = core_of(machine_of_mapping), core_of(machine)
             if None not in cores and cores[0] != cores[1]:
                 return None, None
         return median(self._cycles[source]), machine
@@ -178,39 +175,3 @@ def exegesis_snippet(experiment: Experiment, isa: ISA) -> str:
         for prediction in predictions_for(experiment, isa, SettledTimes(ordered))
     ]
     return write_exegesis(isa.name, experiment, comments)
-
-
-@dataclass(frozen=True)
-class Singleton:
-    """The time of one instance of a scheme, the median over sets, and its experiment."""
-
-    cycles: float
-    experiment_id: int
-
-
-def measured_singletons(isa: ISA, sets: Iterable[ExperimentSet | int]) -> dict[int, Singleton]:
-    """{scheme id: time of one instance} in sets of one source, rows or ids."""
-    alone = ExperimentRow.objects.filter(isa=isa, length=1)
-    measured = Measurement.objects.filter(experiment__in=alone, experiment_set__in=sets)
-    terms = ExperimentTerm.objects.filter(experiment__in=alone)
-    schemes = dict(terms.values_list("experiment_id", "scheme_id"))
-    return {schemes[pk]: Singleton(cycles, pk) for pk, cycles in settled_medians(measured).items()}
-
-
-def comparable_sets(row: PortMapping) -> tuple[str, list[ExperimentSet]]:
-    """(label, sets of one source) whose times of single instances a mapping is compared with.
-
-    Its own sets; for a mapping without such, the newest set that is not known to be of another core.
-    """
-    sets = sets_with_singletons(row.isa).select_related("machine__isa").order_by("-pk")
-    own = list(sets.filter(pk__in=own_sets(row)))
-    if own:
-        return "its own sets" if row.machine is None else f"sets of {row.machine.name}", own
-    other = next((measured for measured in sets if other_core(row, measured) is None), None)
-    return ("no set", []) if other is None else (other.name, [other])
-
-
-def sets_with_singletons(isa: ISA) -> QuerySet[ExperimentSet]:
-    """The sets of an instruction set with measurements of single instances."""
-    alone = Measurement.objects.filter(experiment__in=ExperimentRow.objects.filter(isa=isa, length=1))
-    return ExperimentSet.objects.filter(pk__in=alone.order_by().values("experiment_set"))

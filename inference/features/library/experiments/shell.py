@@ -123,8 +123,8 @@ def _port_lines(prediction: MappingPrediction) -> list[str]:
         limit = f"{LIMITS[plan.limited_by]}; ports alone: {plan.port_cycles:.3f}"
     lines = [f"{_cycles(prediction)}, limited by {limit}"]
     width = max(map(len, plan.ports))
-    for name, load, (least, greatest) in zip(plan.ports, plan.loads, plan.intervals, strict=True):
-        freedom = "" if least == greatest else f", can be {least:.3f} to {greatest:.3f}"
+    for name, load, (lowest, highest) in zip(plan.ports, plan.loads, plan.intervals, strict=True):
+        freedom = "" if lowest == highest else f", can be {lowest:.3f} to {highest:.3f}"
         lines.append(f"  port {name:<{width}}  {load:.3f}{freedom}")
     lines += [f"  {LIMITS[unit]:<{5 + width}}  {cycles:.3f}" for unit, cycles in plan.limits.items()]
     return lines

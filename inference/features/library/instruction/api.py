@@ -67,6 +67,9 @@ class FormOnCpuOut(Schema):
     uops: list[Uop] | None
     slots: int | None = Field(examples=[1])
     measured: Cycles | None = Field(description="Measured cycles of one instance alone.")
+    spread: float | None = Field(
+        description="Largest difference of these between passes or measurements.", examples=[0.004]
+    )
     predicted: Cycles | None = Field(description="Cycles of one instance alone, predicted by the mapping.")
     experiment_id: Id | None = Field(description="Id of the experiment with one instance alone.")
     latency_least: float | None = Field(

@@ -44,9 +44,11 @@ _SAME_SHARE, _SAME_CYCLES = 0.05, 0.1
 
 @dataclass(frozen=True, slots=True)
 class SchemeOnCpu:
-    """A scheme on a CPU; None for unknown numbers. `is_measured`: the cycles are of one instance alone.
+    """A scheme on a CPU; None for unknown numbers.
 
-    `latency`: in cycles, of the slowest pair of operands; a bound where `is_bound`.
+    Attributes:
+        is_measured: The cycles are of one instance alone.
+        latency: In cycles, of the slowest pair of operands; a bound where `is_bound`.
     """
 
     uops: Uops | None = None
@@ -85,8 +87,8 @@ def table_cpus(isa: ISA) -> list[Cpu]:
     machines = Machine.objects.filter(isa=isa).exclude(mappings=None, latency_sets=None)
     for machine in machines.select_related("isa").distinct():
         core_model = newest.get(machine.pk)
-        own = machine.mappings.exclude(origin=PortMapping.Origin.IMPORT).order_by("-pk")
-        mapping = own.first() if core_model is None else core_model.mapping
+        inferred = machine.mappings.exclude(origin=PortMapping.Origin.IMPORT).order_by("-pk")
+        mapping = inferred.first() if core_model is None else core_model.mapping
         name = core_name(machine)
         cpus.append(Cpu(f"m{machine.pk}", machine.name, name, machine, mapping, 0, core_model=core_model))
     cpus.sort(key=lambda cpu: (cpu.machine is None or not cpu.machine.local, cpu.core_model is None))
@@ -124,8 +126,8 @@ def differing_schemes(columns: Sequence[CpuColumn]) -> set[str]:
 
 
 def _differ(numbers: Sequence[float | None]) -> bool:
-    known = [number for number in numbers if number is not None]
-    return len(known) > 1 and max(known) - min(known) > max(_SAME_CYCLES, _SAME_SHARE * max(known))
+    values = [number for number in numbers if number is not None]
+    return len(values) > 1 and max(values) - min(values) > max(_SAME_CYCLES, _SAME_SHARE * max(values))
 
 
 def _identity(cpu: Cpu) -> tuple[str, int | None, int | None, datetime | None, int | None, int | None]:
@@ -168,9 +170,9 @@ def _cached_values(
     values = _values(core_model_of(parts), {} if machine is None else _measured_alone(isa, machine))
     # A core model has the latencies of the quickest operand values, the set those of all.
     rows = SchemeLatencies.objects.filter(latency_set=latencies, least__isnull=False)
-    for text, least, most in rows.values_list("scheme__text", "least", "most"):
+    for text, lowest, highest in rows.values_list("scheme__text", "least", "most"):
         values[text] = replace(
-            values.get(text, NOTHING_KNOWN), least_latency=least, latency=most, is_bound=False
+            values.get(text, NOTHING_KNOWN), least_latency=lowest, latency=highest, is_bound=False
         )
     return values
 
@@ -204,12 +206,12 @@ def _value(model: CoreModel, text: str, alone: float | None) -> SchemeOnCpu:
     bases = model.bases.get(text, {})
     times = {ends: time for ends, time in model.latencies.get(text, {}).items() if time is not None}
     exact = [time for ends, time in times.items() if ends not in bases]
-    known = exact or list(times.values())
+    candidates = exact or list(times.values())
     return SchemeOnCpu(
         uops,
         cycles,
         alone is not None,
         min(exact, default=None),
-        max(known, default=None),
-        bool(known) and not exact,
+        max(candidates, default=None),
+        bool(candidates) and not exact,
     )

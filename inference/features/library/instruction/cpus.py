@@ -15,7 +15,7 @@ from inference.features.library.instruction.evidence import FormEvidence
 from inference.models import ISA, InstructionScheme, Machine, PortMapping, StoredCoreModel
 from inference.storage.core_models import core_model_of, mapping_port_labels, port_labels
 from inference.storage.instruction_sets import core_name
-from inference.storage.result_names import machine_label
+from inference.storage.names import machine_label
 
 RECORDED = "r-"
 """Beginning of the keys of recorded cores."""
@@ -25,9 +25,12 @@ RECORDED = "r-"
 class Cpu:
     """A machine with its results, an imported mapping, or a core model that is a document.
 
-    `key`: its name in addresses. `forms`: number of forms with facts. `other_mappings`: further mappings of
-    the same core. `core_model`: of the machine, or the document itself, unsaved where it comes with the
-    software. `document`: how good such a document is, None for others.
+    Attributes:
+        key: Its name in addresses.
+        forms: Number of forms with facts.
+        other_mappings: Further mappings of the same core.
+        core_model: Of the machine, or the document itself, unsaved where it comes with the software.
+        document: How good such a document is, None for others.
     """
 
     key: str
@@ -104,9 +107,9 @@ def cpus_with_facts(isa: ISA, values: Mapping[PortMapping, Value], evidence: For
 
 def _with_related(cpu: Cpu, cpus: Sequence[Cpu], by_machine: Mapping[int, Sequence[PortMapping]]) -> Cpu:
     """A copy with the mappings of the same machine and of the same core."""
-    own = by_machine.get(cpu.machine.pk, ()) if cpu.machine is not None else ()
+    rows = by_machine.get(cpu.machine.pk, ()) if cpu.machine is not None else ()
     same_core = [other.mapping for other in cpus if cpu.core and other.core == cpu.core]
-    other_rows = dict.fromkeys(row for row in (*own, *same_core) if row is not None and row != cpu.mapping)
+    other_rows = dict.fromkeys(row for row in (*rows, *same_core) if row is not None and row != cpu.mapping)
     return replace(cpu, other_mappings=tuple(other_rows))
 
 
@@ -133,8 +136,8 @@ def _described(cpu: Cpu) -> set[str]:
 def document_cpus(isa: ISA) -> list[Cpu]:
     """The core models that are documents: imported ones, newest first, then recorded ones."""
     rows = StoredCoreModel.objects.filter(isa=isa, document__isnull=False).order_by("-pk")
-    known = {row.name for row in rows}
-    recorded = [core for core in recorded_cores() if core.isa == isa.name and core.name not in known]
+    names_in_use = {row.name for row in rows}
+    recorded = [core for core in recorded_cores() if core.isa == isa.name and core.name not in names_in_use]
     return [
         *(_document_cpu(f"c{row.pk}", row, recorded_core(row.name)) for row in rows),
         *(_document_cpu(f"{RECORDED}{core.slug}", core.row, core) for core in recorded),

@@ -56,17 +56,27 @@ class Certainty(StrEnum):
 
 @dataclass(frozen=True)
 class AloneTime:
-    """The measured time of one instance: the median in cycles, and the experiment; None of a document."""
+    """The measured time of one instance: the median in cycles, and the experiment; None of a document.
+
+    `spread`: largest difference in cycles between its passes or its measurements; None of a document.
+    """
 
     cycles: float
     experiment_id: int | None
+    spread: float | None = None
+
+    @property
+    def half_spread(self) -> float | None:
+        return None if self.spread is None else self.spread / 2
 
 
 @dataclass(frozen=True)
 class FormLatency:
     """The latencies of a form in one set, or in a document: least to most, or a bound; None if unknown.
 
-    `pairs`: in the form of `inference.core.latency.PairLatency.as_json`; `idioms`: of `Idiom.as_json`.
+    Attributes:
+        pairs: In the form of `inference.core.latency.PairLatency.as_json`.
+        idioms: Of `Idiom.as_json`.
     """
 
     latency_set: LatencySet | None
@@ -106,10 +116,14 @@ class OtherNumber:
 class FormOnCpu:
     """A cell of the card; `uops` is None if the mapping does not describe the form.
 
-    `slots` is None if the mapping has no limit of slots. `residual` is over the experiments with the form in
-    `evaluation`. `grounds`: the evidence that decides `word`; `conflicts`: differing results of the machine.
-    `conditions`: idioms, false dependencies, fusion and the like, as sentences. `document`: how good the core
-    model is that the facts are from, where it is a document.
+    `slots` is None if the mapping has no limit of slots. `residual` is over the experiments with the form
+    in `evaluation`.
+
+    Attributes:
+        grounds: The evidence that decides `word`.
+        conflicts: Differing results of the machine.
+        conditions: Idioms, false dependencies, fusion and the like, as sentences.
+        document: How good the core model is that the facts are from, where it is a document.
     """
 
     uops: Uops | None
@@ -207,8 +221,9 @@ class FormEvidence:
     """Facts by (machine, scheme): times alone and latencies; by (mapping, scheme): verdicts with numbers of
     witnesses.
 
-    `by_set`: times alone by (set, scheme), of sets without a machine. `sets_of_run`: {run: such sets that it
-    made}.
+    Attributes:
+        by_set: Times alone by (set, scheme), of sets without a machine.
+        sets_of_run: {run: such sets that it made}.
     """
 
     alone: Mapping[tuple[int, int], AloneTime]
@@ -235,15 +250,17 @@ class FormEvidence:
 
 
 def evidence_about(schemes: Sequence[InstructionScheme]) -> FormEvidence:
-    readings: defaultdict[tuple[int | None, int, int], list[tuple[float, int]]] = defaultdict(list)
+    readings: defaultdict[tuple[int | None, int, int], list[tuple[float, int, float]]] = defaultdict(list)
     sets_of_run: defaultdict[int, list[int]] = defaultdict(list)
-    for machine, set_id, run, scheme, experiment, cycles in _alone_rows(schemes):
-        readings[machine, 0 if machine else set_id, scheme].append((cycles, experiment))
+    for machine, set_id, run, scheme, experiment, cycles, spread in _alone_rows(schemes):
+        readings[machine, 0 if machine else set_id, scheme].append((cycles, experiment, spread or 0.0))
         if machine is None and run is not None and set_id not in sets_of_run[run]:
             sets_of_run[run].append(set_id)
     alone, by_set = {}, {}
     for (machine, set_id, scheme), times in readings.items():
-        time = AloneTime(median(cycles for cycles, _ in times), times[0][1])
+        values = [cycles for cycles, _, _ in times]
+        spread = max(max(values) - min(values), *(spread for _, _, spread in times))
+        time = AloneTime(median(values), times[0][1], spread)
         if machine is None:
             by_set[set_id, scheme] = time
         else:
@@ -253,7 +270,7 @@ def evidence_about(schemes: Sequence[InstructionScheme]) -> FormEvidence:
 
 def _alone_rows(
     schemes: Sequence[InstructionScheme],
-) -> Iterable[tuple[int | None, int, int | None, int, int, float]]:
+) -> Iterable[tuple[int | None, int, int | None, int, int, float, float | None]]:
     keys = {f"{scheme.pk}:1": scheme.pk for scheme in schemes}
     rows = Measurement.objects.filter(
         experiment__isa=schemes[0].isa_id,
@@ -262,10 +279,10 @@ def _alone_rows(
         cycles__isnull=False,
     ).order_by("id")
     columns = ("experiment_set__machine", "experiment_set", "experiment_set__run", "experiment__key")
-    for machine, set_id, run, key, experiment, cycles in rows.values_list(
-        *columns, "experiment_id", "cycles"
+    for machine, set_id, run, key, *reading in rows.values_list(
+        *columns, "experiment_id", "cycles", "spread"
     ):
-        yield machine, set_id, run, keys[key], experiment, cycles
+        yield machine, set_id, run, keys[key], *reading
 
 
 def _latencies(schemes: Sequence[InstructionScheme]) -> dict[tuple[int, int], FormLatency]:
@@ -319,6 +336,6 @@ def _documented_latencies(
     if latency is None or not documented_latencies(core):
         return
     for off in compare_documented(core, [(scheme, text, latency.pairs)]).off:
-        least, most = off.documented_least, off.documented_most
-        range_text = f"{least:.4g}" if least == most else f"{least:.4g}–{most:.4g}"
+        lowest, highest = off.documented_least, off.documented_most
+        range_text = f"{lowest:.4g}" if lowest == highest else f"{lowest:.4g}–{highest:.4g}"
         yield OtherNumber(latency_source(core), f"latency {off.source} → {off.destination}", range_text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from django.shortcuts import redirect, render
 from django.urls import path, reverse
 from django.utils.http import urlencode
 
+from inference.core.judging.contradictions import NOT_SETTLED
 from inference.features.library.instruction.cpus import Cpu
 from inference.features.library.instruction.evidence import FormOnCpu
 from inference.features.library.instruction.llvm import LlvmCoreModel, llvm_core_model, opcodes_of
@@ -84,10 +86,28 @@ class CardLine:
     figures: ModelAnswer | None
     model: LlvmCoreModel | None
 
+    @property
+    def conflicts(self) -> list[str]:
+        """Contradicting results of the machine in a sentence, with the names of ports that the page shows."""
+        labels = dict(zip(self.cpu.ports, self.cpu.port_labels, strict=False))
+
+        def renamed(ports: re.Match[str]) -> str:
+            return f"[{','.join(labels.get(port, port) for port in ports[1].split(','))}]"
+
+        return [
+            "Not settled: " + re.sub(r"\[([^\[\]]+)\]", renamed, words.removesuffix(f"; {NOT_SETTLED}"))
+            for words in self.cell.conflicts
+        ]
+
 
 @dataclass(frozen=True)
 class FormRow:
-    """A form with its lines. `summary`: a sentence; `uops_info`: the address of its page there."""
+    """A form with its lines.
+
+    Attributes:
+        summary: A sentence.
+        uops_info: The address of its page there.
+    """
 
     scheme: InstructionScheme
     summary: str
@@ -133,10 +153,10 @@ def _summary(card: InstructionCard, form: InstructionForm) -> str:
     cells = [(cpu, cell) for cpu, cell in zip(card.cpus, form.cells, strict=True) if not cell.is_empty]
     cycles = [(cpu, cell.cycles) for cpu, cell in cells if cell.cycles is not None]
     latencies = [(cpu, cell.latency.most) for cpu, cell in cells if cell.latency is not None]
-    known = [(cpu, most) for cpu, most in latencies if most is not None]
+    values = [(cpu, highest) for cpu, highest in latencies if highest is not None]
     total = len(cells)
     return "; ".join(
-        filter(None, (_by_core("{} cycles", cycles, total), _by_core("latency {}", known, total)))
+        filter(None, (_by_core("{} cycles", cycles, total), _by_core("latency {}", values, total)))
     )
 
 

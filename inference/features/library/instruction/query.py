@@ -71,10 +71,13 @@ class InstructionForm:
 
 @dataclass(frozen=True)
 class InstructionCard:
-    """A card. `cpus` are listed, `further` can be added. `silent`: forms without facts on the listed CPUs.
+    """A card. `cpus` are listed, `further` can be added.
 
-    `relatives`: the mnemonic with or without its leading `v`. `elsewhere`: other instruction sets that have
-    it. `forms_left_out`: number of forms without the requested operands.
+    Attributes:
+        silent: Forms without facts on the listed CPUs.
+        relatives: The mnemonic with or without its leading `v`.
+        elsewhere: Other instruction sets that have it.
+        forms_left_out: Number of forms without the requested operands.
     """
 
     isa: ISA
@@ -112,18 +115,18 @@ def card_of(request: InstructionRequest) -> InstructionCard:
     cpus.sort(
         key=lambda cpu: (cpu.machine is None or not cpu.machine.local, cpu.machine is None, cpu.imported)
     )
-    chosen = _chosen(cpus, request.chosen)
-    labels = labels_of(chosen)
-    chosen = tuple(labelled(cpu, labels) for cpu in chosen)
-    mappings = [cpu.mapping for cpu in chosen if cpu.mapping is not None]
+    selection = _chosen(cpus, request.chosen)
+    labels = labels_of(selection)
+    selection = tuple(labelled(cpu, labels) for cpu in selection)
+    mappings = [cpu.mapping for cpu in selection if cpu.mapping is not None]
     texts = [scheme.text for scheme in schemes]
     grounds = grounds_by_mapping(mappings, texts)
     residuals = residuals_of([row.pk for row in mappings], texts)
-    front_ends = _front_ends(cpu.machine.pk for cpu in chosen if cpu.machine is not None)
+    front_ends = _front_ends(cpu.machine.pk for cpu in selection if cpu.machine is not None)
     facts = _CardFacts(values, evidence, residuals, grounds, front_ends, labels)
     forms, silent = [], []
     for scheme in listed_schemes:
-        cells = tuple(facts.cell(scheme, cpu) for cpu in chosen)
+        cells = tuple(facts.cell(scheme, cpu) for cpu in selection)
         if all(cell.is_empty for cell in cells):
             silent.append(scheme)
         else:
@@ -136,8 +139,8 @@ def card_of(request: InstructionRequest) -> InstructionCard:
         isa=isa,
         mnemonic=mnemonic,
         forms_left_out=len(schemes) - len(listed_schemes),
-        cpus=chosen,
-        further=tuple(cpu for cpu in cpus if cpu.key not in {row.key for row in chosen}),
+        cpus=selection,
+        further=tuple(cpu for cpu in cpus if cpu.key not in {row.key for row in selection}),
         forms=tuple(forms),
         silent=tuple(silent),
         relatives=tuple(relatives.values_list("mnemonic", flat=True).distinct()),
@@ -224,12 +227,12 @@ def _limits(pk: int) -> FrontEndLimits:
 def _chosen(cpus: Sequence[Cpu], keys: Sequence[str]) -> tuple[Cpu, ...]:
     if not keys:
         return tuple(cpus[:MAX_CPUS])
-    known = {cpu.key: cpu for cpu in cpus}
+    by_key = {cpu.key: cpu for cpu in cpus}
     for key in keys:
-        if key not in known:
+        if key not in by_key:
             right = ", ".join(f"{cpu.key} ({cpu.name})" for cpu in cpus) or "none"
             raise RequestError("cpus", f"there are no facts about this instruction on {key!r}", right)
-    return tuple(known[key] for key in keys)
+    return tuple(by_key[key] for key in keys)
 
 
 @dataclass(frozen=True)
@@ -349,6 +352,7 @@ def _cell(cpu: Cpu, cell: FormOnCpu) -> Json:
         "uops": None if cell.uops is None else uops_json(cell.uops, cpu.ports),
         "slots": cell.slots,
         "measured": None if cell.alone is None else cell.alone.cycles,
+        "spread": None if cell.alone is None else cell.alone.spread,
         "predicted": cell.predicted,
         "experiment_id": None if cell.alone is None else cell.alone.experiment_id,
         "latency_least": None if latency is None else latency.least,

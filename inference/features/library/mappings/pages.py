@@ -9,11 +9,13 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import path
 
 from inference.core.mapping import PortMapping as Mapping
+from inference.features.library.mappings.graph import graph_tab
 from inference.features.library.mappings.query import MAPPING_COLUMNS, MappingSubject, port_mappings
+from inference.features.library.mappings.schemes_tab import schemes_tab
 from inference.models import Evaluation, ExperimentSet, PortMapping
 from inference.storage.exporting import MAPPING_EXPORTS
 from inference.storage.mappings import load_mapping
-from inference.web.contributions import MenuPlace, PanelPlace, entries_of, rendered_panels, tabs_of
+from inference.web.contributions import MenuPlace, PagePanel, PanelPlace, entries_of, rendered_panels, tabs_of
 from inference.web.file_answers import export_path, exports_for
 from inference.web.listed_mappings import best_score, listed_mappings
 from inference.web.naming import naming_paths
@@ -88,3 +90,22 @@ urlpatterns = [
     *naming_paths(PortMapping, "mapping", "mappings"),
     path("mappings/", mappings, name="mappings"),
 ]
+
+PANELS = (
+    PagePanel(
+        PanelPlace.MAPPING,
+        "graph",
+        "Graph",
+        "inference/mappings/graph.html",
+        lambda request, subject: graph_tab(request, subject.row, subject.value),
+        scripts=("js/graph.js",),
+    ),
+    PagePanel(
+        PanelPlace.MAPPING,
+        "schemes",
+        "Schemes",
+        "inference/mappings/schemes.html",
+        lambda request, subject: schemes_tab(request, subject.row, subject.value),
+        order=20,
+    ),
+)

@@ -31,10 +31,10 @@ from inference.core.measured_slots import MeasuredSlots, padding_of, read_slots
 from inference.formats.problems import ExchangeError
 from inference.models import Evaluation, Measurement, PortMapping, PortUsage, ResourceMapping
 from inference.models.row_counts import row_count
-from inference.storage.export_values import own_sets
 from inference.storage.instruction_sets import CORE
 from inference.storage.mappings import load_mapping
 from inference.storage.rows import measurements_of
+from inference.storage.singletons import own_sets
 from inference.web.paging import having_words
 
 UNKNOWN_ERROR = 1e300  # sorts mappings without a score behind all others; no MAPE is as large
@@ -75,11 +75,11 @@ def port_mappings(text: str = "", on: int | None = None) -> QuerySet[PortMapping
     evaluation in cycles, None without one: on the set with the id `on`, or, without `on`, on held-out
     experiments, else the newest.
     """
-    own = Evaluation.objects.filter(mapping=OuterRef("pk"), unit=Evaluation.Unit.CYCLES)
+    evaluations = Evaluation.objects.filter(mapping=OuterRef("pk"), unit=Evaluation.Unit.CYCLES)
     if on is not None:
-        own = own.filter(experiment_set=on)
+        evaluations = evaluations.filter(experiment_set=on)
     held_out_first = Case(When(held_out_by__isnull=False, then=Value(0)), default=Value(1))
-    best = own.order_by(held_out_first, "-id")
+    best = evaluations.order_by(held_out_first, "-id")
     return (
         PortMapping.objects.filter(having_words(text))
         .defer("report")
@@ -196,5 +196,5 @@ def _agreement_text(comparison: MappingComparison) -> str:
     return f"{len(agreement.agreeing):,} of {_count_text(common, 'common scheme')} use the same µops {share}."
 
 
-def _count_text(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def _count_text(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

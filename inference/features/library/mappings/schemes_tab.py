@@ -16,18 +16,13 @@ from inference.core.mapping import PortMapping as MappingValue
 from inference.core.measured_slots import MeasuredSlots, SlotReading
 from inference.core.metrics import SchemeError
 from inference.core.throughput import inverse_throughput
-from inference.features.library.experiments.query import (
-    Singleton,
-    comparable_sets,
-    measured_singletons,
-    sets_with_singletons,
-)
 from inference.features.library.mappings.query import measured_slots_of
 from inference.isa.search import SearchError
 from inference.models import Evaluation, ExperimentSet, InstructionScheme, PortMapping
 from inference.models.scheme_search import FIT, annotate_fit, search_schemes
 from inference.storage.evaluations import evaluations_of, residuals_in
 from inference.storage.judging import grounds_of
+from inference.storage.singletons import Singleton, comparable_sets, measured_singletons, sets_with_singletons
 from inference.web.listed_mappings import source_label
 from inference.web.paging import Order, Page, page_in_memory
 from inference.web.validation import choice_parameter, number_parameter
@@ -84,10 +79,15 @@ class Checks:
 
 @dataclass(frozen=True)
 class SchemeRow:
-    """A row of the table. `slots`: issue slots; `predicted`, `measured`: cycles of one instance.
+    """A row of the table.
 
-    `hidden`: µops that no experiment can reveal. `counted`: its issue slots from padded experiments. `check`:
-    None without measurements. `conflicts`: differing results of the machine.
+    Attributes:
+        slots: Issue slots.
+        predicted, measured: Cycles of one instance.
+        hidden: µops that no experiment can reveal.
+        counted: Its issue slots from padded experiments.
+        check: None without measurements.
+        conflicts: Differing results of the machine.
     """
 
     pk: int
@@ -131,7 +131,7 @@ def schemes_tab(request: HttpRequest, row: PortMapping, value: MappingValue) -> 
     port = choice_parameter(request, "port", tuple(row.ports), "")
     usual = FIT if q else "text"
     order = Order.read(request.GET.get("sort", ""), {key: key for key in (*COLUMNS, FIT)}, usual)
-    label, own = comparable_sets(row)
+    label, sets = comparable_sets(row)
     context: dict[str, Any] = {
         "q": q,
         "sort": "" if order.column == FIT else str(order),
@@ -147,7 +147,7 @@ def schemes_tab(request: HttpRequest, row: PortMapping, value: MappingValue) -> 
     try:
         rows = [
             _with_check(line, checks)
-            for line in _rows(row, value, q, own if set_id is None else [set_id], measured_slots)
+            for line in _rows(row, value, q, sets if set_id is None else [set_id], measured_slots)
             if not port or _runs_on(line.uops, row.ports.index(port))
         ]
     except SearchError as error:

@@ -71,8 +71,10 @@ def loads_tab(request: HttpRequest, row: ResourceMapping, value: Resources) -> d
     start = number * CLASSES_PER_PAGE
     listed = classes[start : start + CLASSES_PER_PAGE]
     rows = [_row(load_class, value, ids, wide) for load_class in listed]
-    more = start + CLASSES_PER_PAGE < len(classes)
-    page = Page(rows, len(classes), str(number + 1) if more else None, str(number - 1) if number else None)
+    has_next = start + CLASSES_PER_PAGE < len(classes)
+    page = Page(
+        rows, len(classes), str(number + 1) if has_next else None, str(number - 1) if number else None
+    )
     return {**context, "page": page, "matching": sum(len(load_class.schemes) for load_class in classes)}
 
 

@@ -15,6 +15,7 @@ from django.urls import path
 from inference.core.errors import InvalidInputError
 from inference.core.resources import MAX_RESOURCES, Conversion, TooManyResourcesError
 from inference.core.resources import ResourceMapping as Resources
+from inference.features.library.resources.loads_tab import loads_tab
 from inference.features.library.resources.query import (
     RESOURCE_MAPPING_COLUMNS,
     ResourceMappingSubject,
@@ -25,7 +26,7 @@ from inference.models import PortMapping, ResourceMapping
 from inference.storage.exporting import RESOURCE_EXPORTS
 from inference.storage.mappings import convert, load_resource_mapping
 from inference.storage.names import NAME_LIMIT, free_name
-from inference.web.contributions import PanelPlace, tabs_of
+from inference.web.contributions import PagePanel, PanelPlace, tabs_of
 from inference.web.file_answers import export_path
 from inference.web.listed_mappings import best_score, listed_mappings
 from inference.web.naming import naming_paths
@@ -137,3 +138,13 @@ urlpatterns = [
     ),
     *naming_paths(ResourceMapping, "resource-mapping", "resource-mappings", menu="mappings"),
 ]
+
+PANELS = (
+    PagePanel(
+        PanelPlace.RESOURCE_MAPPING,
+        "loads",
+        "Loads",
+        "inference/resources/loads.html",
+        lambda request, subject: loads_tab(request, subject.row, subject.value),
+    ),
+)

@@ -30,11 +30,11 @@ def resource_mappings(text: str = "") -> QuerySet[ResourceMapping]:
 
     Filtered by a text in name or note.
     """
-    own = Evaluation.objects.filter(resource_mapping=OuterRef("pk"), unit=Evaluation.Unit.CYCLES)
+    evaluations = Evaluation.objects.filter(resource_mapping=OuterRef("pk"), unit=Evaluation.Unit.CYCLES)
     rows = ResourceMapping.objects.filter(having_words(text)).defer("report").select_related("isa", "machine")
     return rows.annotate(
         scheme_count=row_count(ResourceLoad.objects.all(), "mapping", "scheme"),
-        evaluation_id=Subquery(own.order_by("-id").values("pk")[:1]),
+        evaluation_id=Subquery(evaluations.order_by("-id").values("pk")[:1]),
     )
 
 

@@ -66,8 +66,11 @@ class TableRequest(BaseModel):
 class SchemeTable:
     """The table.
 
-    `cpus`: all that can be chosen; `columns`: the chosen ones; `rows`: the matching schemes; `hidden`: those
-    that are left out because they are of AVX-512.
+    Attributes:
+        cpus: All that can be chosen.
+        columns: The chosen ones.
+        rows: The matching schemes.
+        hidden: Those that are left out because they are of AVX-512.
     """
 
     isa: ISA
@@ -101,15 +104,15 @@ class SchemeTable:
             rows = list(self.rows.order_by("pk").values_list("pk", "text"))
             return [pk for pk, text in sorted(rows, key=lambda row: -numbers[row[1]])]
         column, number = self.sortable[order.column]
-        known, unknown = [], []
+        with_facts, unknown = [], []
         for pk, text in self.rows.order_by("text").values_list("pk", "text"):
             value = number(column.values.get(text, NOTHING_KNOWN))
             if value is None:
                 unknown.append(pk)
             else:
-                known.append((value, pk))
-        known.sort(key=lambda pair: pair[0], reverse=order.descending)
-        return [*(pk for _, pk in known), *unknown]
+                with_facts.append((value, pk))
+        with_facts.sort(key=lambda pair: pair[0], reverse=order.descending)
+        return [*(pk for _, pk in with_facts), *unknown]
 
     def cells(self, text: str) -> list[tuple[CpuColumn, SchemeOnCpu]]:
         return [(column, column.values.get(text, NOTHING_KNOWN)) for column in self.columns]
@@ -128,8 +131,8 @@ def scheme_table(isa: ISA, request: TableRequest, default: int = DEFAULT_CPUS) -
         RequestError: For an unknown CPU or port.
     """
     cpus = table_cpus(isa)
-    chosen = _distinct_cores(cpus)[:default] if request.cpu is None else chosen_cpus(cpus, request.cpu)
-    columns = columns_of(isa, chosen)
+    selection = _distinct_cores(cpus)[:default] if request.cpu is None else chosen_cpus(cpus, request.cpu)
+    columns = columns_of(isa, selection)
     matches = search_schemes(InstructionScheme.objects.filter(isa=isa), request.q)
     if request.ext:
         matches = matches.filter(extension=request.ext)

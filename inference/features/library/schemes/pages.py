@@ -124,7 +124,7 @@ def _table_context(request: HttpRequest, table: SchemeTable) -> dict[str, Any]:
         page = Page([by_id[pk] for pk in ids.rows], ids.total, ids.next_cursor, ids.previous_cursor)
     else:
         page = page_of(table.rows, order, SCHEME_COLUMNS, cursor)
-    chosen = [column.cpu.key for column in table.columns]
+    keys = [column.cpu.key for column in table.columns]
     mappings = [column.cpu.mapping.pk for column in table.columns if column.cpu.mapping is not None]
     conflicts = conflicts_of(mappings, [row.text for row in page.rows])
     return {
@@ -133,7 +133,7 @@ def _table_context(request: HttpRequest, table: SchemeTable) -> dict[str, Any]:
         "hidden": table.hidden.count(),
         "sort": "" if order.column == "fit" else str(order),
         "columns": table.columns,
-        "cpu_choices": [(cpu, cpu.key in chosen) for cpu in table.cpus],
+        "cpu_choices": [(cpu, cpu.key in keys) for cpu in table.cpus],
         "max_cpus": MAX_TABLE_CPUS,
         "selections": SELECTIONS,
         "show": table.request.selection,

@@ -53,14 +53,14 @@ def suggestions(request: HttpRequest) -> HttpResponse:
     )
 
 
-def _matches(text: str, code: PastedCode | None, answers: Sequence[SearchAnswer], most: int) -> Context:
+def _matches(text: str, code: PastedCode | None, answers: Sequence[SearchAnswer], limit: int) -> Context:
     has_blocks = code is not None and bool(code.blocks)
     near = [] if has_blocks or answers else near_answers(question_of(text))
     return {
         "q": text,
         "answers": [*answers, *card_answers(() if code is None else code.blocks)],
         "near": near,
-        "groups": [(group, _listing(group, text), _linked(group)) for group in find(text, most)],
+        "groups": [(group, _listing(group, text), _linked(group)) for group in find(text, limit)],
         "code": code,
         "code_page": explanation_url(code) if code is not None and has_blocks else "",
     }

@@ -31,7 +31,7 @@ from inference.models import (
 )
 from inference.models.scheme_search import FIT, annotate_fit, searched_schemes
 from inference.web.code_reading import read_blocks
-from inference.web.contributions import FINDERS, Finder, Hit, SearchHits
+from inference.web.contributions import Finder, Hit, SearchHits, contributed
 from inference.web.paging import having_words
 
 MAX_TEXT = 4000
@@ -63,13 +63,13 @@ class PastedCode:
         return self.blocks[0].isa if self.blocks else DEFAULT
 
 
-def find(text: str, most: int) -> list[SearchHits]:
+def find(text: str, limit: int) -> list[SearchHits]:
     """The groups with matches; empty for a text of more than `MAX_NAME` characters."""
     text = " ".join(text.split())
     if not text or len(text) > MAX_NAME:
         return []
-    finders: list[Finder] = [schemes, named_rows, *FINDERS]
-    return [group for finder in finders for group in finder(text, most) if group.hits]
+    finders: list[Finder] = [schemes, named_rows, *contributed("FINDERS")]
+    return [group for finder in finders for group in finder(text, limit) if group.hits]
 
 
 def pasted_code(text: str) -> PastedCode | None:
@@ -98,14 +98,14 @@ def with_words(rows: QuerySet[Any], text: str) -> QuerySet[Any]:
     return rows.filter(having_words(text)).order_by(rank, "-pk")
 
 
-def group(empty: SearchHits, rows: QuerySet[Any], most: int, hit: Callable[[Any], Hit]) -> SearchHits:
+def group(empty: SearchHits, rows: QuerySet[Any], limit: int, hit: Callable[[Any], Hit]) -> SearchHits:
     """A group with the first rows, counted only if there are more (at most two queries)."""
-    first = list(rows[: most + 1])
-    total = rows.count() if len(first) > most else len(first)
-    return replace(empty, hits=[hit(row) for row in first[:most]], total=total)
+    first = list(rows[: limit + 1])
+    total = rows.count() if len(first) > limit else len(first)
+    return replace(empty, hits=[hit(row) for row in first[:limit]], total=total)
 
 
-def schemes(text: str, most: int) -> list[SearchHits]:
+def schemes(text: str, limit: int) -> list[SearchHits]:
     """A group per instruction set, by the search syntax and ranking of the scheme table."""
     groups = []
     for isa in ISA.objects.order_by("pk"):
@@ -116,7 +116,7 @@ def schemes(text: str, most: int) -> list[SearchHits]:
         if text.isalpha() and not rows.exists():
             rows = annotate_fit(isa.schemes.filter(category__iexact=text), "")
         empty = SearchHits("schemes", f"Schemes of {isa.name}", (), 0, "isa", isa.pk)
-        groups.append(group(empty, rows.order_by(FIT, Length("text"), "text"), most, _scheme))
+        groups.append(group(empty, rows.order_by(FIT, Length("text"), "text"), limit, _scheme))
     return groups
 
 
@@ -124,43 +124,43 @@ def _scheme(row: InstructionScheme) -> Hit:
     return Hit(row.pk, row.text, " · ".join(filter(None, (row.extension, row.category))), "scheme")
 
 
-def named_rows(text: str, most: int) -> list[SearchHits]:
+def named_rows(text: str, limit: int) -> list[SearchHits]:
     """Groups of mappings, runs, sets, machines and block sets, by name and note."""
     return [
         group(
             SearchHits("mappings", "Port mappings", (), 0, "mappings"),
             with_words(PortMapping.objects.defer("report").select_related("isa"), text),
-            most,
+            limit,
             lambda row: Hit(row.pk, row.name, f"{row.isa.name}, {len(row.ports)} ports", "mapping"),
         ),
         group(
             SearchHits("resource-mappings", "Resource mappings", (), 0, "resource-mappings"),
             with_words(ResourceMapping.objects.select_related("isa"), text),
-            most,
+            limit,
             lambda row: Hit(row.pk, row.name, row.isa.name, "resource-mapping"),
         ),
         group(
             SearchHits("runs", "Runs", (), 0, "runs"),
             with_words(Run.objects.only("name", "note", "kind", "state"), text),
-            most,
+            limit,
             lambda row: Hit(row.pk, row.name, f"{row.kind}, {row.get_state_display().lower()}", "run"),
         ),
         group(
             SearchHits("sets", "Experiment sets", (), 0, "sets"),
             with_words(ExperimentSet.objects.select_related("isa"), text),
-            most,
+            limit,
             lambda row: Hit(row.pk, row.name, row.isa.name, "set"),
         ),
         group(
             SearchHits("machines", "Machines", (), 0, "machines"),
             with_words(Machine.objects.only("name", "note", "cpu"), text),
-            most,
+            limit,
             lambda row: Hit(row.pk, row.name, row.cpu, "machine"),
         ),
         group(
             SearchHits("block-sets", "Basic-block sets", (), 0, "block-sets"),
             with_words(BasicBlockSet.objects.defer("report"), text),
-            most,
+            limit,
             lambda row: Hit(row.pk, row.name, f"{row.size:,} blocks", "block-set"),
         ),
     ]

@@ -233,18 +233,18 @@ def _machine_names(machine: Machine | None) -> set[str]:
 
 def _split_names(words: Sequence[str]) -> tuple[set[str], list[str]]:
     """The named cores, machines and imported mappings, and the remaining words; longest names first."""
-    known = {_joined(name) for name in TOOL_NAMES}
+    tool_names = {_joined(name) for name in TOOL_NAMES}
     for machine in Machine.objects.only("name"):
-        known.add(_joined(machine.name))
+        tool_names.add(_joined(machine.name))
     imported = PortMapping.objects.filter(origin=PortMapping.Origin.IMPORT)
-    known.update(_joined(name) for name in imported.values_list("name", flat=True))
+    tool_names.update(_joined(name) for name in imported.values_list("name", flat=True))
     names: set[str] = set()
     remaining: list[str] = []
     place = 0
     while place < len(words):
         for count in range(min(_MAX_NAME_WORDS, len(words) - place), 0, -1):
             name = _joined("".join(words[place : place + count]))
-            if name in known:
+            if name in tool_names:
                 names.add(name)
                 place += count
                 break

@@ -24,8 +24,7 @@ from inference.models import ExperimentSet, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import AllowedTexts, RunRequest, is_id
-from inference.storage.names import check_name_free, free_name
-from inference.storage.result_names import enumerated, row_names
+from inference.storage.names import check_name_free, enumerated, free_name, row_names
 
 
 class MergedSets(RunRequest):

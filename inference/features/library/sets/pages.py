@@ -33,9 +33,9 @@ from inference.storage.rows import StoredMeasurement, measurements_of
 from inference.web.contributions import MenuPlace, entries_of
 from inference.web.file_answers import export_path
 from inference.web.listed_mappings import evaluation_url
-from inference.web.naming import naming_paths, validated_name
+from inference.web.naming import naming_paths
 from inference.web.paging import Order, Page, list_page, page_of
-from inference.web.request_fields import RequestField, RequestForm, form_page, note_field
+from inference.web.request_fields import RequestField, RequestForm, form_page, note_field, validated_name
 from inference.web.validation import choice_parameter, number_parameter
 
 COUNTED = 10_000
@@ -139,10 +139,10 @@ def experiment_set(request: HttpRequest, pk: int) -> HttpResponse:
     summary = summary_of(set_row)
     error = ""
     try:
-        chosen = measurements_in(set_row, q, length, state)
+        measurements = measurements_in(set_row, q, length, state)
         filtered = bool(q or length is not None or state)
         page = page_of(
-            chosen,
+            measurements,
             order,
             MEASUREMENT_COLUMNS,
             request.GET.get("page", ""),
@@ -236,10 +236,10 @@ class MergeForm(RequestForm):
     def clean(self) -> dict[str, object]:
         """Cleaned data with ids in order of priority."""
         data: dict[str, object] = super().clean() or {}
-        chosen, leading = list(data.get("sets") or ()), data.pop("leading", "")  # type: ignore[call-overload]
-        if leading and leading not in chosen:
+        selected_sets, leading = list(data.get("sets") or ()), data.pop("leading", "")  # type: ignore[call-overload]
+        if leading and leading not in selected_sets:
             self.add_error("leading", "choose one of the selected sets")
-        data["sets"] = [int(pk) for pk in sorted(chosen, key=lambda pk: pk != leading)]
+        data["sets"] = [int(pk) for pk in sorted(selected_sets, key=lambda pk: pk != leading)]
         return data
 
 

@@ -1,6 +1,5 @@
 """Uploaded files: stored, parsed, previewed and imported."""
 
-from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, Lane, RunKind
 
 
@@ -10,22 +9,10 @@ def _read_job() -> Job:
     return ReadJob()
 
 
-def _read_presentation() -> KindPresentation:
-    from inference.features.library.uploads.job import outcomes  # noqa: PLC0415  pages load it
-
-    return KindPresentation(outcomes=outcomes)
-
-
 def _import_job() -> Job:
     from inference.features.library.uploads.job import ImportJob  # noqa: PLC0415  runs load it
 
     return ImportJob()
-
-
-def _import_presentation() -> KindPresentation:
-    from inference.features.running.runs.archive import archived_rows  # noqa: PLC0415  pages load it
-
-    return KindPresentation(archived=archived_rows)
 
 
 KINDS = (
@@ -46,5 +33,3 @@ KINDS = (
         lane=Lane.SHORT,
     ),
 )
-
-PRESENTATIONS = {"read": _read_presentation, "import": _import_presentation}

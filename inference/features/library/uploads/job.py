@@ -38,8 +38,7 @@ from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import AllowedTexts, RunRequest
 from inference.storage.importing import Preview, commit, doubt_lines, preview_of
 from inference.storage.mappings import load_model
-from inference.storage.names import NAME_LIMIT, by_name
-from inference.storage.result_names import file_name, result_name
+from inference.storage.names import NAME_LIMIT, by_name, file_name, result_name
 from inference.storage.rows import store_ahead
 
 STOP, LEAVE_OUT = "stop", "leave out"
@@ -342,8 +341,8 @@ def _store_ahead(task: Task, upload: Preview) -> None:
 
     def on_progress(done: int) -> None:
         rate = done / max(time.monotonic() - start, 1e-3)
-        left = (total - done) / rate
-        task.reporter.emit(Progress("store", done, total, round(rate), "experiments", left))
+        seconds_left = (total - done) / rate
+        task.reporter.emit(Progress("store", done, total, round(rate), "experiments", seconds_left))
         task.reporter.pulse()
 
     store_ahead(upload.isa, upload.parsed.measured, on_progress)
@@ -366,12 +365,12 @@ def _store(
     discard_upload(upload)
     note = task.run.config["note"]
     imported = commit(main_part, task.run.config["name"] or main_part.name, note=note, run=task.run)
-    further = [commit(part, part.name, note=note) for part in further_parts]
+    rows = [commit(part, part.name, note=note) for part in further_parts]
     side_files = ImportConfig.from_stored(task.run.config).side_files()
     Upload.objects.filter(pk__in=[pk for _, pk in side_files]).delete()
     kind = next(kind for kind, model in MODELS.items() if isinstance(imported.row, model))
     result: Json = {kind: imported.row.pk, "name": imported.row.name, "rows": imported.rows}
-    lines = [f"{imported.rows} rows imported", *(f"{part.row.name}: {part.rows} rows" for part in further)]
+    lines = [f"{imported.rows} rows imported", *(f"{part.row.name}: {part.rows} rows" for part in rows)]
     logs: list[Event] = [Log("info", text) for text in lines]
     return result, [*logs, ResultStored(result)]
 

@@ -18,7 +18,7 @@ from django.utils.html import format_html, format_html_join
 from django.views.decorators.http import require_POST
 
 from inference.core.protocols import Json
-from inference.features.library.uploads.job import LEAVE_OUT, STOP, ImportConfig
+from inference.features.library.uploads.job import LEAVE_OUT, STOP, ImportConfig, outcomes
 from inference.features.library.uploads.query import (
     MODELS,
     readable_formats,
@@ -26,6 +26,8 @@ from inference.features.library.uploads.query import (
     start_reading,
     waiting_uploads,
 )
+from inference.features.running.runs.archive import archived_rows
+from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.formats.file_numbers import FileUnit
 from inference.formats.problems import ExchangeError
 from inference.formats.uops_info_xml import BEGINNING, XML_PEEK
@@ -35,8 +37,7 @@ from inference.runs import lifecycle
 from inference.runs.errors import ConfigError, LimitError, RunsError
 from inference.runs.lifecycle import submit
 from inference.storage.names import NAME_LIMIT, free_name
-from inference.web.naming import validated_name
-from inference.web.request_fields import RequestField, RequestForm, SetsField, note_field
+from inference.web.request_fields import RequestField, RequestForm, SetsField, note_field, validated_name
 from inference.web.validation import parse_int
 
 NEW = "new"
@@ -88,9 +89,9 @@ class ImportForm(RequestForm):
         super().__init__(proposed if data is AS_PROPOSED else data, initial=proposed)  # type: ignore[arg-type]
         if content["isa"] is not None:
             del self.fields["new_isa"]
-        further = [name for name in content["microarchitectures"] if name != content["microarchitecture"]]
-        if further and content["isa"] is not None:
-            self.set_choices(others=[(name, name) for name in further])
+        names = [name for name in content["microarchitectures"] if name != content["microarchitecture"]]
+        if names and content["isa"] is not None:
+            self.set_choices(others=[(name, name) for name in names])
         else:
             del self.fields["others"]
         sets = _possible_evidence(content["isa"]) if content["explained"] else ExperimentSet.objects.none()
@@ -323,3 +324,8 @@ urlpatterns = [
     path("uploads/<int:pk>/discard/", upload_discard, name="upload-discard"),
     path("uploads/<int:pk>/run/", upload_run, name="upload-run"),
 ]
+
+PRESENTATIONS = {
+    "read": KindPresentation(outcomes=outcomes),
+    "import": KindPresentation(archived=archived_rows),
+}

@@ -125,11 +125,11 @@ def _store_upload(received: _Received, user: Any) -> Upload:
     _require_room(user, received.size)
     received.file.seek(0)
     beginning = received.file.read(UploadPart.SIZE)
-    further = received.size - len(beginning)
+    n_remaining = received.size - len(beginning)
     upload = Upload.objects.create(
-        file_name=name, beginning=beginning, further_bytes=further, sha256=digest, created_by=user
+        file_name=name, beginning=beginning, further_bytes=n_remaining, sha256=digest, created_by=user
     )
-    for number in range(1, -(-further // UploadPart.SIZE) + 1):
+    for number in range(1, -(-n_remaining // UploadPart.SIZE) + 1):
         UploadPart.objects.create(upload=upload, number=number, content=received.file.read(UploadPart.SIZE))
     return upload
 

@@ -245,11 +245,11 @@ def revoke_token(request: HttpRequest, machine_id: Id, token_id: Id) -> Any:
 
 def _machine(row: Machine) -> dict[str, Any]:
     condition = condition_of(row)
-    known = core_of(row)
+    core = core_of(row)
     return fields_of(
         row,
         MachineOut,
-        microarchitecture=None if known is None else known.name,
+        microarchitecture=None if core is None else core.name,
         online=condition.online,
         state=condition.key,
         state_note=condition.note,

@@ -25,8 +25,7 @@ from inference.models import AgentToken, Machine
 from inference.runs.machines.sessions import AGENT_FILE, add_machine, agent_command, create_token, revoke
 from inference.storage.names import NAME_LIMIT, free_name
 from inference.web.file_answers import attachment
-from inference.web.naming import validate_line
-from inference.web.request_fields import StrictForm, form_page
+from inference.web.request_fields import StrictForm, form_page, validate_line
 
 DEFAULT_PORTS = {"http": "80", "https": "443"}
 

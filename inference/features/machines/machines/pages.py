@@ -91,7 +91,12 @@ def machine(request: HttpRequest, pk: int) -> HttpResponse:
     if row.has_agent:
         context |= {
             "advice": advice_for(machine_row.facts, state["noise"]) if machine_row.facts else [],
-            "tokens": machine_row.tokens.order_by("-id"),
+            "tokens": (tokens := list(machine_row.tokens.order_by("-id"))),
+            "token_groups": [
+                (revoked, group)
+                for revoked in (False, True)
+                if (group := [token for token in tokens if bool(token.revoked) == revoked])
+            ],
         }
     return render(request, "inference/machines/machine.html", context)
 

@@ -37,8 +37,11 @@ _COUNTS = {
 class Condition:
     """The state of a machine in words.
 
-    `key`: CSS class of the badge. `note`: a reason or remark, "" for none. `since`: last message of an agent
-    that is offline. `able`: whether it measures new experiments, now or when its agent is back.
+    Attributes:
+        key: CSS class of the badge.
+        note: A reason or remark, "" for none.
+        since: Last message of an agent that is offline.
+        able: Whether it measures new experiments, now or when its agent is back.
     """
 
     key: str

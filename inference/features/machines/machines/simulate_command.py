@@ -110,8 +110,8 @@ class Command(DataCommand):
 def _answering(options: dict[str, Any]) -> tuple[Harness, Json]:
     """(harness, facts) of a simulated processor that answers by a port mapping and executes nothing."""
     name, mapping, isa = _mapping(options["mapping"])
-    chosen = {key: options[key] for key in (*_NUMERIC_OPTIONS, "counters", "seed")}
-    return SimulatedHarness(mapping, **chosen), simulated_facts(name, mapping, options["counters"], isa)
+    values = {key: options[key] for key in (*_NUMERIC_OPTIONS, "counters", "seed")}
+    return SimulatedHarness(mapping, **values), simulated_facts(name, mapping, options["counters"], isa)
 
 
 def _executing(core: ExecutingCore, options: dict[str, Any]) -> tuple[Harness, Json]:
@@ -121,9 +121,9 @@ def _executing(core: ExecutingCore, options: dict[str, Any]) -> tuple[Harness, J
         raise CommandError(f"--{refused[0].replace('_', '-')} is an option of --mapping")
     if options["counters"] != NOTHING:
         raise CommandError("a core that executes code has no counters: leave out --counters")
-    chosen = {key: options[key] for key in (*_CORE_OPTIONS, "seed")}
+    values = {key: options[key] for key in (*_CORE_OPTIONS, "seed")}
     mapping = core.model.mapping if isinstance(core, SimulatedCore) else None
-    return ExecutingHarness(core, **chosen), executing_facts(core.name, core.isa, mapping)
+    return ExecutingHarness(core, **values), executing_facts(core.name, core.isa, mapping)
 
 
 def _core(options: dict[str, Any]) -> ExecutingCore | None:

@@ -1,6 +1,5 @@
 """Runs that measure experiments on a machine into an experiment set."""
 
-from inference.features.running.runs.kind_presentation import KindPresentation
 from inference.runs.kinds import Job, Lane, RunKind
 
 
@@ -8,12 +7,6 @@ def _job() -> Job:
     from inference.features.machines.measure.job import MeasureJob  # noqa: PLC0415  runs load it
 
     return MeasureJob()
-
-
-def _presentation() -> KindPresentation:
-    from inference.features.machines.measure.query import archived, measure_description  # noqa: PLC0415  pages load it
-
-    return KindPresentation(words=measure_description, archived=archived)
 
 
 KINDS = (
@@ -27,5 +20,3 @@ KINDS = (
         partial_result=lambda _run: "What has been measured becomes its experiment set.",
     ),
 )
-
-PRESENTATIONS = {"measure": _presentation}

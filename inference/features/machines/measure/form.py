@@ -68,8 +68,8 @@ def chosen_schemes(form: forms.Form, machine: Machine, *, chained: bool = False)
         beyond = (
             CHAINABLE | STACKED if chained else HAS_BREAKABLE_DEPENDENCY if data.get("breaking") else None
         )
-        chosen = select(measurable_schemes(machine, selection, beyond), selection)
-        texts = list(chosen.order_by("id").values_list("pk", "text"))
+        selected_schemes = select(measurable_schemes(machine, selection, beyond), selection)
+        texts = list(selected_schemes.order_by("id").values_list("pk", "text"))
     except SearchError as error:
         form.add_error("filter", str(error))
         return []
@@ -78,11 +78,11 @@ def chosen_schemes(form: forms.Form, machine: Machine, *, chained: bool = False)
     return texts
 
 
-def schemes_config(form: forms.Form, chosen: list[tuple[int, str]]) -> Json:
+def schemes_config(form: forms.Form, schemes: list[tuple[int, str]]) -> Json:
     """The fields of a run's description that select the chosen schemes."""
     data = form.cleaned_data
     if data["selection"] == "filter":
-        return {"schemes": [pk for pk, _ in chosen], "scheme_filter": data["filter"]}
+        return {"schemes": [pk for pk, _ in schemes], "scheme_filter": data["filter"]}
     return {"schemes": data["selection"]}
 
 
@@ -136,10 +136,10 @@ class MeasuringForm(RunForm):
         return data
 
     @classmethod
-    def untouched(cls, more: Json | None = None) -> Self:
-        """A bound form with the initial values, replaced by those in `more`."""
+    def untouched(cls, overrides: Json | None = None) -> Self:
+        """A bound form with the initial values, replaced by those in `overrides`."""
         usual = {field.name: field.initial for field in cls() if field.initial is not None}
-        return cls(usual | (more or {}))
+        return cls(usual | (overrides or {}))
 
 
 @dataclass(frozen=True)
@@ -157,10 +157,10 @@ class MeasuringPlan:
     cost: TimeEstimate | None = None
 
     @classmethod
-    def of(cls, machine: Machine, config: Json, chosen: list[tuple[int, str]], effort: Effort) -> Self:
+    def of(cls, machine: Machine, config: Json, schemes: list[tuple[int, str]], effort: Effort) -> Self:
         """The plan for the chosen schemes, given as (id, text)."""
-        examples = tuple(text for _, text in chosen[:EXAMPLES])
-        return cls(config, len(chosen), examples, effort, _pace_of(machine))
+        examples = tuple(text for _, text in schemes[:EXAMPLES])
+        return cls(config, len(schemes), examples, effort, _pace_of(machine))
 
     @property
     def more(self) -> bool:
@@ -203,8 +203,8 @@ def measuring_page(
         raise Http404(f"{machine.name} has published measurements and cannot measure")
     is_post = request.method == "POST"
     form = form_class(request.POST) if is_post else form_class.untouched(initial)
-    chosen = chosen_schemes(form, machine, chained=chained) if form.is_valid() else []
-    estimate = plan(machine, form, chosen) if chosen else None
+    schemes = chosen_schemes(form, machine, chained=chained) if form.is_valid() else []
+    estimate = plan(machine, form, schemes) if schemes else None
     is_start = request.POST.get("press") == "start"
     if is_start and estimate is not None:
         run = start_run(request, kind, estimate.config, form=form)

@@ -45,7 +45,7 @@ from inference.runs.request import (
     needed_row,
 )
 from inference.runs.stages import ProgressMeasurer
-from inference.storage.result_names import processor_name, result_name, selection_name
+from inference.storage.names import processor_name, result_name, selection_name
 from inference.storage.rows import load_measurements
 
 PLANS = ("singletons", "pairs", "mixes", "slots", LISTED)
@@ -126,8 +126,8 @@ class MeasureJob(Job):
         processor = processor_name(request.machine)
         if request.plan == LISTED:
             count = len(request.experiments)
-            what = request.experiments[0] if count == 1 else f"{count:,} experiments"
-            return result_name(processor, what)
+            subject = request.experiments[0] if count == 1 else f"{count:,} experiments"
+            return result_name(processor, subject)
         plan_name = {
             "singletons": "each alone",
             "pairs": "alone and in pairs",
@@ -189,10 +189,10 @@ def _open_measurer(
     def log(text: str, level: str) -> None:
         task.reporter.emit(Log(level, text))
 
-    with open_measurer(task, machine, config.schemes, config.options) as (measurer, chosen):
-        measurable = chosen
+    with open_measurer(task, machine, config.schemes, config.options) as (measurer, schemes):
+        measurable = schemes
         if isinstance(measurer, RemoteMeasurer):
-            measurable = measurable_schemes(measurer, chosen, log)
+            measurable = measurable_schemes(measurer, schemes, log)
             log_breakers(measurer, measurable, log)
         yield measurer, measurable
 

@@ -6,7 +6,12 @@ from collections.abc import Iterator
 
 from inference.core.protocols import Json
 from inference.features.machines.measure.job import MeasureConfig
-from inference.features.running.runs.kind_presentation import DescriptionItem, links, schemes_text
+from inference.features.running.runs.kind_presentation import (
+    DescriptionItem,
+    KindPresentation,
+    links,
+    schemes_text,
+)
 from inference.models import Machine, Run
 
 _PLAN_WORDS = {
@@ -35,3 +40,6 @@ def measure_description(run: Run) -> Iterator[DescriptionItem]:
 def archived(config: Json) -> Json:
     """The description of a run from an archive. Raises `ExchangeError` or `ConfigError`."""
     return MeasureConfig.from_archive(config, "isa").as_json()
+
+
+PRESENTATIONS = {"measure": KindPresentation(words=measure_description, archived=archived)}

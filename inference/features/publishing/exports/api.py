@@ -21,8 +21,8 @@ def publish_site(request: HttpRequest, data: PublishRequest) -> HttpResponse:
 
     It needs no server and opens from a disk. This site stores nothing.
     """
-    chosen = data.chosen
-    title, files = build_site(chosen, data.title, data.text)
-    for item in chosen:
+    selection = data.chosen
+    title, files = build_site(selection, data.title, data.text)
+    for item in selection:
         access.log_action(request, AuditAction.EXPORTED, item.row)
     return attachment(zip_files(files), "application/zip", title, "zip")

@@ -46,8 +46,11 @@ _NAME = "published by pmweb"
 
 @dataclass(frozen=True)
 class _PublishedCore:
-    """The content of a page. `latencies`: {scheme: (cycles as text, idioms)}; `front_end`: rows of the
-    table.
+    """The content of a page.
+
+    Attributes:
+        latencies: {scheme: (cycles as text, idioms)}.
+        front_end: Rows of the table.
     """
 
     isa: str
@@ -92,7 +95,7 @@ def core_page(pk: int) -> PublishedPage:
         core = replace(core, front_end=tuple((label, number, "") for label, number in facts))
     if model.front_end is not None:
         core = replace(core, slots=model.front_end.slots)
-    about = "" if row.machine is None else row.machine.cpu
+    cpu = "" if row.machine is None else row.machine.cpu
     overview = overview_of(row, model)
     if overview.ports:
         labels = port_labels(row)
@@ -104,7 +107,7 @@ def core_page(pk: int) -> PublishedPage:
     document = core_model_json(
         replace(model, sources={}), name=_NAME, isa=core.isa, port_names=row.port_names
     )
-    return _page(PublishedKind.CORE, row.name, about, core, {"core-model.json": core_model_text(document)})
+    return _page(PublishedKind.CORE, row.name, cpu, core, {"core-model.json": core_model_text(document)})
 
 
 def _competing(competition: KindCompetition, labels: Mapping[str, str]) -> Iterator[tuple[Value, ...]]:
@@ -162,8 +165,8 @@ def _latencies(model: CoreModel) -> dict[str, tuple[str | None, str]]:
     return latencies
 
 
-def _span(least: float, most: float) -> str:
-    low, high = f"{least:.3g}", f"{most:.3g}"
+def _span(lowest: float, highest: float) -> str:
+    low, high = f"{lowest:.3g}", f"{highest:.3g}"
     return low if low == high else f"{low}–{high}"
 
 
@@ -179,13 +182,13 @@ def _measured_numbers(row: MeasuredFrontEnd) -> Iterator[tuple[Value, ...]]:
 
 
 def _page(
-    kind: PublishedKind, title: str, about: str, core: _PublishedCore, documents: Mapping[str, str]
+    kind: PublishedKind, title: str, subtitle: str, core: _PublishedCore, documents: Mapping[str, str]
 ) -> PublishedPage:
     noun = "core model" if kind is PublishedKind.CORE else "port mapping"
     return PublishedPage(
         kind,
         title,
-        " · ".join(filter(None, (noun, about, core.isa, f"{core.created:%Y-%m-%d}"))),
+        " · ".join(filter(None, (noun, subtitle, core.isa, f"{core.created:%Y-%m-%d}"))),
         tuple(_facts(core)),
         tuple(_sections(core)),
         core.credits,

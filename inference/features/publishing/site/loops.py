@@ -11,9 +11,9 @@ from django.db.models import QuerySet
 from inference.core.loop.simulated import CannotSimulateError
 from inference.core.loop.values import InstructionAnalysis, LoopAnalysis, UnknownPart
 from inference.features.asking.loop.answer import LoopAnswer, explained
-from inference.features.asking.loop.cpus import LoopCpu, cpus
 from inference.features.asking.loop.document import timeline_for
 from inference.features.asking.loop.measured import newest_measurement
+from inference.features.asking.loop.query import LoopCpu, cpus
 from inference.features.asking.loop.request import LoopQuestion
 from inference.features.asking.questions.query import (
     KIND,
@@ -74,13 +74,13 @@ def loops_page(pk: int) -> PublishedPage:
     ]
     if not sections:
         raise LookupError(f"no core model explains the blocks of {run.name}, and nothing answered")
-    about = "" if cpu is None else cpu.label.partition(",")[0]
+    cpu_name = "" if cpu is None else cpu.label.partition(",")[0]
     noun = "explained block" if single else f"{len(names):,} blocks, the first {len(answers):,} explained"
     facts = _facts(answers[0]) if single and answers[0] is not None else ()
     return PublishedPage(
         PublishedKind.LOOP,
         run.name,
-        " · ".join(filter(None, (noun, about, isa, f"{run.created:%Y-%m-%d}"))),
+        " · ".join(filter(None, (noun, cpu_name, isa, f"{run.created:%Y-%m-%d}"))),
         tuple(facts),
         tuple(sections),
     )
@@ -89,8 +89,8 @@ def loops_page(pk: int) -> PublishedPage:
 def _cpu_of(run: Run, isa: str) -> LoopCpu | None:
     choices = cpus(isa)
     machine = run.config.get("machine")
-    same = (cpu for cpu in choices if machine is not None and cpu.row.machine_id == machine)
-    return next(same, choices[0] if choices else None)
+    of_machine = (cpu for cpu in choices if machine is not None and cpu.row.machine_id == machine)
+    return next(of_machine, choices[0] if choices else None)
 
 
 def _answer(run: Run, number: int, name: BlockName, cpu: LoopCpu | None) -> LoopAnswer | None:

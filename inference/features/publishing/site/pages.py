@@ -10,6 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
 
+from inference.features.publishing.site import loops
+from inference.features.publishing.site.cores import core_page, mapping_page
 from inference.features.publishing.site.request import (
     MAX_ITEMS,
     PublishedItem,
@@ -19,6 +21,8 @@ from inference.features.publishing.site.request import (
 )
 from inference.features.publishing.site.static_site import build_site, zip_files
 from inference.formats.problems import ExchangeError
+from inference.models import PortMapping, StoredCoreModel
+from inference.web.contributions import Publishable
 from inference.web.file_answers import attachment
 from inference.web.validation import RequestError, read
 
@@ -41,12 +45,12 @@ class ChoiceGroup:
     choices: Sequence[Choice]
 
 
-def choice_groups(chosen: Collection[str]) -> list[ChoiceGroup]:
+def choice_groups(selection: Collection[str]) -> list[ChoiceGroup]:
     """The publishable items per kind, chosen ones first; kinds without any are omitted."""
     groups = []
     for kind, publishable in publishable_kinds().items():
         names = [(str(PublishedItem(kind, row.pk)), row.name) for row in rows_of(kind)[:_LISTED]]
-        choices = [Choice(value, name, value in chosen) for value, name in names]
+        choices = [Choice(value, name, value in selection) for value, name in names]
         if choices:
             groups.append(
                 ChoiceGroup(publishable.title, sorted(choices, key=lambda choice: not choice.chosen))
@@ -87,3 +91,13 @@ urlpatterns = [
     path("publish/", publish, name="publish"),
     path("publish/site.zip", publish_zip, name="publish-zip"),
 ]
+
+PUBLISHED = (
+    Publishable(
+        "mapping", "Port mappings", lambda: PortMapping.objects.only("name").order_by("-pk"), mapping_page
+    ),
+    Publishable(
+        "core", "Core models", lambda: StoredCoreModel.objects.only("name").order_by("-pk"), core_page
+    ),
+    Publishable("loop", "Explained loops", loops.publishable, loops.loops_page),
+)

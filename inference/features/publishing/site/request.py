@@ -10,12 +10,12 @@ from django.db.models import QuerySet
 from pydantic import BaseModel, ConfigDict, Field
 
 from inference.formats.problems import ExchangeError
-from inference.web.contributions import PUBLISHABLE, Publishable
+from inference.web.contributions import Publishable, contributed
 from inference.web.published_page import PrivateWords, PublishedKind, PublishedPage, without_private_words
 
 
 def publishable_kinds() -> dict[PublishedKind, Publishable]:
-    return {PublishedKind(publishable.kind): publishable for publishable in PUBLISHABLE}
+    return {PublishedKind(publishable.kind): publishable for publishable in contributed("PUBLISHED")}
 
 
 def rows_of(kind: PublishedKind) -> QuerySet[Any]:

@@ -51,9 +51,12 @@ _MAX_OPTIONS = 40
 class PageFrame:
     """The surroundings of a page.
 
-    `linked`: style and script are files of the site; otherwise they are inlined. `home`: address of the
-    gallery, "" for a single page. `address`: absolute address of the page, "" if unknown; `card`: address of
-    its picture. `files`: (label, address) of the downloads.
+    Attributes:
+        linked: Style and script are files of the site; otherwise they are inlined.
+        home: Address of the gallery, "" for a single page.
+        address: Absolute address of the page, "" if unknown.
+        card: Address of its picture.
+        files: (label, address) of the downloads.
     """
 
     linked: bool = False
@@ -282,8 +285,8 @@ def card_of(page: PublishedPage) -> PictureCard:
     for uops, _ in page.usage.values():
         for port in {port for mask, _ in uops for port in ports_in(mask)}:
             counts[port] += 1
-    most = max(counts, default=0) or 1
-    bars = tuple((name, count / most) for name, count in zip(page.ports, counts, strict=True))
+    highest_count = max(counts, default=0) or 1
+    bars = tuple((name, count / highest_count) for name, count in zip(page.ports, counts, strict=True))
     return PictureCard(page.title, page.subtitle, tuple((f.text, f.label) for f in page.facts), bars)
 
 

@@ -38,15 +38,17 @@ def examples() -> dict[str, Json]:
     return {name: kind.example for name, kind in RUN_KINDS.items()}
 
 
-def example_bodies(**more: str) -> list[Json]:
-    """Example request bodies, one per kind of run. In the texts of `more`, "{kind}" is replaced by the
-    kind.
+def example_bodies(**extra_fields: str) -> list[Json]:
+    """Example request bodies, one per kind of run.
+
+    Args:
+        extra_fields: Fields of every body; "{kind}" in their texts is replaced by the kind.
     """
     return [
         {
             "kind": kind,
             "config": config,
-            **{name: text.format(kind=kind) for name, text in more.items()},
+            **{name: text.format(kind=kind) for name, text in extra_fields.items()},
         }
         for kind, config in examples().items()
     ]

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from inference.core.errors import InvalidInputError
 from inference.core.events import ResultStored
-from inference.core.metrics import Unit
+from inference.core.experiment import Unit
 from inference.core.protocols import Json
 from inference.features.running.runs.kind_presentation import archived_kinds, presentation_of
 from inference.formats.archived_parts import read_shape

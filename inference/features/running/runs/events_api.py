@@ -81,8 +81,8 @@ def list_events(
     ended = _ended(run_id)  # read first: a run's last event is written before its final state
     items = events_since(run_id, since, limit)
     last = items[-1]["seq"] if items else since
-    more = RunEvent.objects.filter(run=run_id, seq__gt=last).exists()
-    return JsonResponse({"items": items, "next": last, "ended": ended and not more})
+    has_more = RunEvent.objects.filter(run=run_id, seq__gt=last).exists()
+    return JsonResponse({"items": items, "next": last, "ended": ended and not has_more})
 
 
 def _last_event_id(request: HttpRequest, since: int) -> int:

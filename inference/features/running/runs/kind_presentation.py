@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import chain
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from inference.core.protocols import Json
-
-if TYPE_CHECKING:
-    from django.http import HttpRequest
-
-    from inference.features.running.runs.record import RunRecord
-    from inference.models import Run
-
-
-from collections.abc import Iterable
-from itertools import chain
-
 from django.db.models import Model
+from django.http import HttpRequest
 from django.urls import reverse
 
+from inference.core.protocols import Json
 from inference.models import (
     ExperimentSet,
     LatencySet,
@@ -32,6 +25,10 @@ from inference.models import (
     StoredCoreModel,
 )
 from inference.models.scheme_search import GROUP_SELECTIONS
+from inference.runs.kinds import RunKind
+
+if TYPE_CHECKING:
+    from inference.features.running.runs.record import RunRecord
 
 
 @dataclass(frozen=True)
@@ -86,17 +83,25 @@ class KindPresentation:
     archived: Callable[[Json], Json] | None = None
 
 
-_LOADERS: dict[str, Callable[[], KindPresentation]] = {}
+_LOADERS: dict[str, Callable[[], Iterable[ModuleType]]] = {}
 
 
-def register(presentations: Mapping[str, Callable[[], KindPresentation]]) -> None:
-    """Registers presentations by kind. Functions defer their imports, which most processes do not need."""
-    _LOADERS.update(presentations)
+def register(kinds: Iterable[RunKind], load: Callable[[], Iterable[ModuleType]]) -> None:
+    """Register a function that imports the modules of some kinds' pages.
+
+    One of them has the presentation of a kind in `PRESENTATIONS`, unless that has the defaults.
+    """
+    _LOADERS.update((kind.name, load) for kind in kinds)
 
 
+@cache
 def presentation_of(kind: str) -> KindPresentation:
-    """The presentation of a kind, or the defaults if it has registered none."""
-    return _LOADERS.get(kind, KindPresentation)()
+    """The presentation of a kind, or the defaults if none is declared."""
+    for module in _LOADERS[kind]() if kind in _LOADERS else ():
+        presentations: Mapping[str, KindPresentation] = getattr(module, "PRESENTATIONS", {})
+        if kind in presentations:
+            return presentations[kind]
+    return KindPresentation()
 
 
 def archived_kinds() -> list[str]:
@@ -213,6 +218,9 @@ def _note(result: Json) -> str:
         return f"latencies of {result['isolated']:,} pairs of operands, {bounds}"
     if "codes" in result:
         return f"{result.get('settled', 0):,} of {result['codes']:,} codes settled"
+    if "error_without" in result:
+        off, without = (f"{100 * result[key]:.1f}\N{NO-BREAK SPACE}%" for key in ("error", "error_without"))
+        return f"experiments not used for it {off} off, {without} without a scheduler"
     if "compared" in result:
         return f"{result.get('within', 0):,} of {result['compared']:,} schemes within 10 % of the model"
     return ""

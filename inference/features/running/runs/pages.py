@@ -179,10 +179,10 @@ def judged_on(row: Run, heat_map: HeatMapEvent | None) -> str:
     """The experiments of a heat map, as text that follows a number: "held-out", "of SET NAME"; "" without
     one.
     """
-    chosen = row.config.get("evaluate")
-    if heat_map is None or heat_map.on != "held-out" or chosen is None:
+    evaluated = row.config.get("evaluate")
+    if heat_map is None or heat_map.on != "held-out" or evaluated is None:
         return "" if heat_map is None else heat_map.on
-    names = ExperimentSet.objects.filter(pk=chosen).values_list("name", flat=True)
+    names = ExperimentSet.objects.filter(pk=evaluated).values_list("name", flat=True)
     return f"of {names.first() or 'a deleted set'}"
 
 

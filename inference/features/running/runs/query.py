@@ -138,8 +138,8 @@ def failure_of(run: Run, record: RunRecord) -> RunFailure | None:
     """The failure of a failed run, None for runs in other states."""
     if run.state != Run.State.FAILED:
         return None
-    what, _, details = run.error.partition("\n")
-    return RunFailure(what.strip(), record.stage, details.strip(), partial_outcomes(run), _advice(what))
+    message, _, details = run.error.partition("\n")
+    return RunFailure(message.strip(), record.stage, details.strip(), partial_outcomes(run), _advice(message))
 
 
 _ADVICE: Mapping[str, str] = {
@@ -154,5 +154,5 @@ _ADVICE: Mapping[str, str] = {
 }
 
 
-def _advice(what: str) -> str:
-    return next((advice for sign, advice in _ADVICE.items() if sign in what), "")
+def _advice(message: str) -> str:
+    return next((advice for sign, advice in _ADVICE.items() if sign in message), "")

@@ -53,9 +53,9 @@ def submit_run(
         LimitError: The account has too many unfinished runs.
         DuplicateRunNameError: Another run has the name.
     """
-    chosen = name.strip() or (default_name and unused_name(default_name))
+    run_name = name.strip() or (default_name and unused_name(default_name))
     user = access.account_of(request)
-    return submit(kind, config, chosen, user=user, forked_from=forked_from, note=note.strip())
+    return submit(kind, config, run_name, user=user, forked_from=forked_from, note=note.strip())
 
 
 def start_response(

@@ -249,9 +249,9 @@ def _table(file: ELFFile, content: bytes, kind: str) -> Iterator[Any]:
             return
         first = struct_parse(file.structs.Elf_Shdr, file.stream, file["e_shoff"])
         count = first["sh_size"] if kind == "section" else first["sh_info"]
-    most = MAX_SECTIONS if kind == "section" else MAX_SEGMENTS
-    if count > most:
-        raise BinaryFileError(f"the file is said to have {count:,} {kind}s, of {most:,} at most")
+    limit = MAX_SECTIONS if kind == "section" else MAX_SEGMENTS
+    if count > limit:
+        raise BinaryFileError(f"the file is said to have {count:,} {kind}s, of {limit:,} at most")
     if at + count * size > len(content):
         raise BinaryFileError(
             f"the table of {kind}s is said to end at byte {at + count * size:,}, but the file has "
@@ -318,7 +318,7 @@ def text_at(content: bytes, table: int, size: int, at: int) -> str:
     if at >= size:
         return ""
     start = table + at
-    most = min(start + NAME_LIMIT, table + size, len(content))
-    end = content.find(b"\0", start, most)
-    text = content[start : most if end < 0 else end].decode("utf-8", "replace")
+    end_limit = min(start + NAME_LIMIT, table + size, len(content))
+    end = content.find(b"\0", start, end_limit)
+    text = content[start : end_limit if end < 0 else end].decode("utf-8", "replace")
     return text if text.isprintable() else "".join(char if char.isprintable() else "?" for char in text)

@@ -98,14 +98,14 @@ def loops_in(
     Raises:
         BinaryFileError: The functions have more than `MAX_CODE_BYTES` bytes.
     """
-    chosen = list(functions)
-    total = sum(candidate.size for candidate in chosen)
+    selection = list(functions)
+    total = sum(candidate.size for candidate in selection)
     if total > MAX_CODE_BYTES:
         raise BinaryFileError(
             f"these functions have {total / 1e6:,.1f} MB of machine code, and {MAX_CODE_BYTES / 1e6:,.1f} MB "
             "are the most: choose functions by their names, e.g. `mat*`"
         )
-    for function in chosen:
+    for function in selection:
         for steps in steps_in(program, function, reader):
             yield from _loops_of(function, steps, cut_into_pieces(steps), search, reader)
             search.code += steps[-1].address + len(steps[-1].code) - steps[0].address

@@ -258,7 +258,7 @@ def relocations_of(content: bytes, headers: Headers, tables: Sequence[Section], 
         symbols = rows_of(content, sections[table.link])
         for row in np.frombuffer(content, dtype=_ROW, count=table.size // _ROW.itemsize, offset=table.offset):
             number = int(row["info"]) >> 32
-            same = number < len(symbols) and int(symbols[number]["section"]) == region
-            target = int(symbols[number]["value"]) + int(row["addend"]) + behind if same else None
+            is_in_section = number < len(symbols) and int(symbols[number]["section"]) == region
+            target = int(symbols[number]["value"]) + int(row["addend"]) + behind if is_in_section else None
             targets[int(row["offset"])] = target
     return targets

@@ -97,7 +97,8 @@ class _Read:
         for instruction in Decoder(64, bytes(function.code), ip=function.start):
             offset = instruction.ip - function.start
             row = places.get(instruction.ip) or max(
-                (known for known in function.rows if known.address <= instruction.ip), default=row
+                (row_before for row_before in function.rows if row_before.address <= instruction.ip),
+                default=row,
             )
             code = bytes(function.code[offset : offset + instruction.len])
             if instruction.is_invalid:
@@ -217,18 +218,18 @@ def _listing(
     for function in functions:
         result.add(function, function.start, is_compared=is_compared)
     kinds, dropped = classify(other_lines, is_foreign)
-    known = {line.line for line in dropped}
+    dropped_lines = {line.line for line in dropped}
     dropped += [
         dropped_line(number, line, "looks like code")
         for number, line in other_lines
-        if number not in known and _CODE.search(line)
+        if number not in dropped_lines and _CODE.search(line)
     ]
     notes = []
     if numbers := sorted(set(result.contradictions)):
         notes.append(
             f"the text in {line_numbers(numbers)} is another instruction than its bytes: the bytes count"
         )
-    lines = with_source(result.lines, [row for row in other_lines if row[0] not in known])
+    lines = with_source(result.lines, [row for row in other_lines if row[0] not in dropped_lines])
     return Listing(lines, kinds + (skipped or Counter()), [*dropped, *result.dropped], notes)
 
 

@@ -51,14 +51,14 @@ def _read_unaddressed(lines: NumberedLines, is_foreign: IsForeign) -> Listing | 
         elif (
             entries
             and entries[-1].code
-            and (further := _FURTHER_BYTES.fullmatch(line))
+            and (match := _FURTHER_BYTES.fullmatch(line))
             and not begins_instruction(line)
         ):
-            code = entries[-1].code + bytes.fromhex(further[1])
+            code = entries[-1].code + bytes.fromhex(match[1])
             if len(code) > _MAX_CODE_BYTES:
                 return None
             entries[-1] = replace(entries[-1], code=code)
-            address += len(bytes.fromhex(further[1]))
+            address += len(bytes.fromhex(match[1]))
         elif line.strip():
             other_lines.append((number, line))
     kinds, dropped = classify(other_lines, is_foreign)

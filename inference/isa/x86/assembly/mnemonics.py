@@ -59,8 +59,10 @@ _EXTENDING = re.compile(r"mov([zs])(b|w|l)([wlq]?)")
 class MnemonicReading(NamedTuple):
     """A meaning of a name: a mnemonic of iced's, an implied immediate, and widths in bits.
 
-    `size`: of an operand (or the operation, where no operand shows it), 0 where the name does not say.
-    `source`: of the extended operand. `long`: `movabs`, with an immediate or address of eight bytes.
+    Attributes:
+        size: Of an operand (or the operation, where no operand shows it), 0 where the name does not say.
+        source: Of the extended operand.
+        long: `movabs`, with an immediate or address of eight bytes.
     """
 
     mnemonic: str

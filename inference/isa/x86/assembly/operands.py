@@ -51,8 +51,9 @@ class ImmediateOperand(NamedTuple):
 class MemoryOperand:
     """`width` in bits, None where not written; registers by iced's numbers; `broadcast` as in {1to8}.
 
-    `symbol`: the name in its displacement, which then has four bytes. `has_written_zero`: a displacement of 0
-    is written, as in listings where it has bytes.
+    Attributes:
+        symbol: The name in its displacement, which then has four bytes.
+        has_written_zero: A displacement of 0 is written, as in listings where it has bytes.
     """
 
     width: int | None = None

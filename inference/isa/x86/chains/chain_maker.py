@@ -247,7 +247,9 @@ class ChainMaker:
         part = end.name.rpartition(" ")[2] if is_in_address(end) else "register"
         part = MASK if end.name == MASK else part
         key = end.position, part
-        return next((own for own in self._demands.choices if (own.position, own.part) == key), None)
+        return next(
+            (choice for choice in self._demands.choices if (choice.position, choice.part) == key), None
+        )
 
     def _is_linked(self, choice: RegisterChoice) -> bool:
         return choice in {self._choice(self._source), self._choice(self._target)}
@@ -261,8 +263,8 @@ class ChainMaker:
 
     def _common_family(self, source: int | None, target: int | None, used: set[tuple[str, int]]) -> int:
         """One register for both operands of the link."""
-        choices = [own for own in map(self._choice, (self._source, self._target)) if own is not None]
-        fitting = set.intersection(*(set(own.registers) for own in choices)) if choices else set(LINKED)
+        choices = [choice for choice in map(self._choice, (self._source, self._target)) if choice is not None]
+        fitting = set.intersection(*(set(choice.registers) for choice in choices)) if choices else set(LINKED)
         fixed = source if source is not None else target
         if fixed is not None and fixed not in fitting and choices:
             raise NoChainError("its operands are different registers")
@@ -312,8 +314,8 @@ class ChainMaker:
     def _overwriting(self, end: LinkEnd, families: Families) -> list[Instruction]:
         if end.bank in {"general", "vector", "mmx"}:
             family = self._family(end, families)
-            same = end.name == self._target.name and family == families.source
-            return [] if same else [overwrite_register(end.bank, family, legacy=self._legacy)]
+            is_same_register = end.name == self._target.name and family == families.source
+            return [] if is_same_register else [overwrite_register(end.bank, family, legacy=self._legacy)]
         if end.bank != MEMORY:
             return []
         try:

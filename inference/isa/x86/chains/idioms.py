@@ -71,8 +71,8 @@ def _same_register(scheme: Scheme, form: Form, targets: list[LinkEnd]) -> IdiomC
         return None
     target = targets[0]
     alike = (end for end in sources(scheme) if end.register_class == target.register_class)
-    chosen = (end for end in alike if _is_chosen(end))
-    source = next((end for end in chosen if end.operand is not target.operand), None)
+    free_ends = (end for end in alike if _is_chosen(end))
+    source = next((end for end in free_ends if end.operand is not target.operand), None)
     if source is None:
         return None
     link = ChainLink(scheme.text, SAME_REGISTER, target.name)
@@ -125,18 +125,22 @@ class _IdiomMaker(ChainMaker):
 
     def _families(self, *, shared: bool) -> Families:
         del shared
-        bank, chosen = self._target.bank, self._registers[self._instance_number]
+        bank, old_register = self._target.bank, self._registers[self._instance_number]
         used: set[tuple[str, int]] = {(register.bank, register.family) for register in self._demands.fixed}
         used |= {(MASK, CONSTANT_MASK), *((bank, family) for family in self._registers)}
         other_families = {}
         for choice in self._demands.choices:
             if choice.part == "breaker" or self._is_linked(choice):
                 continue
-            same = self._joined and choice.part == "register" and choice.hole == self._target.register_class
-            other_families[choice] = (
-                chosen if same else first_free(choice.registers, UNLINKED, choice.bank, used)
+            is_shared = (
+                self._joined and choice.part == "register" and choice.hole == self._target.register_class
             )
-        return Families(chosen, chosen, LOW_BASE if self._demands.low_base else BASE, other_families)
+            other_families[choice] = (
+                old_register if is_shared else first_free(choice.registers, UNLINKED, choice.bank, used)
+            )
+        return Families(
+            old_register, old_register, LOW_BASE if self._demands.low_base else BASE, other_families
+        )
 
     def _shareable_registers(self) -> list[int]:
         """Registers that fit all operands that share one."""

@@ -145,9 +145,9 @@ class ReturnPaths:
                 repeated, links = self._general_value(source)
                 yield [*first_steps[0], *repeated * times], (*first_steps[1], *links * times)
             return
-        repeated, same = [assemble(EXTEND[32][0], (GPR64, source), (GPR32, source))], EXTEND[32][1]
+        repeated, latency = [assemble(EXTEND[32][0], (GPR64, source), (GPR32, source))], EXTEND[32][1]
         for times in REPEATED:
-            yield [first, *repeated * (times - 1)], (link, *(same,) * (times - 1))
+            yield [first, *repeated * (times - 1)], (link, *(latency,) * (times - 1))
 
     def _general_value(self, family: int) -> Steps:
         zero, value = self._constants()
@@ -194,8 +194,8 @@ class ReturnPaths:
                 yield steps, (LEGACY_SHUFFLE,) * times
             return
         for times in REPEATED:
-            again, links = self._legacy_value(source)
-            yield [shuffle(source, target), *again * times], (LEGACY_SHUFFLE, *links * times)
+            value, links = self._legacy_value(source)
+            yield [shuffle(source, target), *value * times], (LEGACY_SHUFFLE, *links * times)
 
     def _legacy_value(self, family: int) -> Steps:
         zero, value = self._constants()

@@ -38,7 +38,9 @@ _BITS_BY_MASK = frozenset({"pdep", "pext"})
 class OperandValues:
     """Values of operands by their names: 64 bits, which vectors repeat.
 
-    `kind`: None for the only choice of values. `immediate`: None for the usual one.
+    Attributes:
+        kind: None for the only choice of values.
+        immediate: None for the usual one.
     """
 
     kind: ValueClass | None
@@ -77,10 +79,10 @@ def values_by_immediate(form: Form, usual: int) -> tuple[OperandValues, ...]:
     free = [hole for hole in form.holes if hole.kind == "immediate"]
     if len(free) != 1 or free[0].fixed or free[0].width != _IMMEDIATE_BITS:
         return ()
-    further = [(f"immediate {value}", value) for value in _IMMEDIATES if value != usual]
+    immediates = [(f"immediate {value}", value) for value in _IMMEDIATES if value != usual]
     return (
         OperandValues(ValueClass("", f"immediate {usual}", usual), {}),
-        *(OperandValues(ValueClass(name, name, value), {}, immediate=value) for name, value in further),
+        *(OperandValues(ValueClass(name, name, value), {}, immediate=value) for name, value in immediates),
     )
 
 

@@ -80,8 +80,8 @@ def schemes_named(name: str) -> tuple[str, ...]:
             penalty = min((cost for possible, cost in _names(scheme) if possible == opcode), default=None)
             if penalty is not None and penalty <= _MAX_PENALTY:
                 penalties[scheme.text] = penalty
-    least = min(penalties.values(), default=0)
-    return tuple(text for text, penalty in penalties.items() if penalty == least)
+    lowest = min(penalties.values(), default=0)
+    return tuple(text for text, penalty in penalties.items() if penalty == lowest)
 
 
 def _mnemonics_in(name: str) -> list[str]:
@@ -285,5 +285,5 @@ def _joined(tokens: list[list[tuple[str, int]]]) -> Iterator[tuple[str, int]]:
         yield "", 0
         return
     for first, cost in tokens[0]:
-        for remaining, more in _joined(tokens[1:]):
-            yield f"{first}{remaining}", cost + more
+        for remaining, suffix in _joined(tokens[1:]):
+            yield f"{first}{remaining}", cost + suffix

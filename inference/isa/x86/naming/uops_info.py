@@ -54,8 +54,8 @@ def schemes_named(name: str) -> tuple[str, ...]:
             penalty = _penalty(words, scheme)
             if penalty is not None:
                 penalties[scheme.text] = penalty
-    least = min(penalties.values(), default=0)
-    return tuple(text for text, penalty in penalties.items() if penalty == least)
+    lowest = min(penalties.values(), default=0)
+    return tuple(text for text, penalty in penalties.items() if penalty == lowest)
 
 
 _OF_GENERAL_REGISTERS = "add=01 or=09 adc=11 sbb=19 and=21 sub=29 xor=31 cmp=39 mov=89"
@@ -145,10 +145,12 @@ def _penalty(words: list[str], scheme: Scheme) -> int | None:
 def _split_marks(words: list[str]) -> tuple[set[str], list[str]]:
     """Words that distinguish encodings, and the words of the operands."""
     marks = set()
-    left = list(words)
-    while left and (left[0] in {"lock", "evex", "er", "sae", "z", *_REPEATS} or _ENCODING.fullmatch(left[0])):
-        marks.add(left.pop(0))
-    return marks, left
+    remaining = list(words)
+    while remaining and (
+        remaining[0] in {"lock", "evex", "er", "sae", "z", *_REPEATS} or _ENCODING.fullmatch(remaining[0])
+    ):
+        marks.add(remaining.pop(0))
+    return marks, remaining
 
 
 def _marks_fit(marks: set[str], scheme: Scheme) -> bool:

@@ -117,12 +117,12 @@ def independent_fillings(schemes: Sequence[X86BlockScheme]) -> list[Filling]:
 
 def _filling(slots: EncodedSlots, demands: Demands, allocator: Allocator) -> Filling:
     families = allocator.registers(demands)
-    chosen: dict[tuple[int, str], int] = {
+    choice_places: dict[tuple[int, str], int] = {
         (choice.position, choice.part): family
         for choice, family in zip(demands.choices, families, strict=True)
     }
     base = Register.RSI if demands.low_base else Register.R14
-    registers = [chosen.get((slot.position, slot.part), slot.only) for slot in slots.registers]
+    registers = [choice_places.get((slot.position, slot.part), slot.only) for slot in slots.registers]
     memories = [
         slot.fixed or Address(base, slot.indices, 1, _offset(demands, allocator)) for slot in slots.memories
     ]

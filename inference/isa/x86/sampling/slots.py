@@ -43,8 +43,10 @@ _LOW_BASES = (aliases(GPR64.name)[RBP],)
 class EncodedRegister(RegisterSlot):
     """A register operand and its encoding.
 
-    `position`: of the operand in the text that it is, or belongs to. `registers`: {family: register} that can
-    be encoded. `pair`: it is the first of two registers.
+    Attributes:
+        position: Of the operand in the text that it is, or belongs to.
+        registers: {family: register} that can be encoded.
+        pair: It is the first of two registers.
     """
 
     part: Part
@@ -123,16 +125,16 @@ def slots(scheme: Scheme, form: Form) -> EncodedSlots:
 
 
 def _registers(scheme: Scheme, form: Form, needs: Demands) -> Iterator[EncodedRegister]:
-    chosen = {(choice.position, choice.part): choice for choice in needs.choices}
+    choices = {(choice.position, choice.part): choice for choice in needs.choices}
     explicit = [operand for operand in scheme.operands if not operand.implicit]
     swapped = _accumulator(form) if scheme.mnemonic == "xchg" else None
     for position, hole in enumerate(form.holes):
         if hole.kind == "register" and hole.fixed:
             yield _fixed(position, hole, explicit[position])
         for part in _PARTS:
-            if (choice := chosen.get((position, part))) is not None:
+            if (choice := choices.get((position, part))) is not None:
                 yield _slot(choice, explicit, swapped, indexed=needs.index is not None)
-    if (mask := chosen.get((0, "mask"))) is not None:
+    if (mask := choices.get((0, "mask"))) is not None:
         yield _slot(mask, explicit)
 
 

@@ -47,7 +47,7 @@ def test_the_wishes_of_many_searches_become_few_questions_and_each_gets_its_own_
 
 
 def test_predictors_work_at_the_same_time():
-    meeting = threading.Barrier(2, timeout=10)
+    meeting = threading.Barrier(2, timeout=60)
 
     class Meeting(Scripted):
         def predict(self, blocks):
@@ -73,7 +73,7 @@ def test_a_wish_to_stop_is_heard_while_a_tool_takes_its_time():
 
     class Slow(Scripted):
         def predict(self, blocks):
-            done.wait(10)
+            done.wait(60)
             return super().predict(blocks)
 
     def pulse():

@@ -77,7 +77,7 @@ def test_uica_is_left_out_where_it_has_no_model():
 def test_the_octal_digits_are_the_block():
     command = commands_for([], BLOCK)[-1].text
     printed = subprocess.run(
-        ["/bin/sh", "-c", command.partition(" >")[0]], capture_output=True, check=True, timeout=10
+        ["/bin/sh", "-c", command.partition(" >")[0]], capture_output=True, check=True, timeout=60
     )
     assert printed.stdout == BLOCK
 
@@ -85,7 +85,7 @@ def test_the_octal_digits_are_the_block():
 @pytest.mark.skipif(shutil.which("llvm-mca") is None, reason="there is no llvm-mca here")
 def test_the_command_for_llvm_mca_works_as_it_is():
     command = commands_for([], BLOCK)[0].text
-    told = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, timeout=30, check=False)
+    told = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, timeout=60, check=False)
     assert told.returncode == 0, told.stderr
     assert "Total Cycles:" in told.stdout
 

@@ -22,7 +22,7 @@ SHARING = usage(0b00111, 0b00001, 0b01100, 0b01000)
 
 
 def apart(value: Callable[[Usage, int], float]) -> tuple[Usage, int]:
-    return prefer_apart(SHARING, 5, DOMAINS, value, most=0.0, most_alone=0.0, most_ports=16)
+    return prefer_apart(SHARING, 5, DOMAINS, value, max_price=0.0, most_alone=0.0, most_ports=16)
 
 
 def masks(of: Usage) -> list[int]:

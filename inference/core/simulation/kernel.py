@@ -127,26 +127,61 @@ def _run(
     max_cycles: Number,
 ) -> Number:
     """`run` from an empty state; returns the elapsed cycles."""
-    total = timeline.issued.size
-    for cycle in range(max_cycles):
+    total, cycle = timeline.issued.size, 0
+    while cycle < max_cycles:
         if policy.binding == AT_ISSUE:
             _issue_oldest(program, policy, state, timeline, cycle)
         elif policy.binding != IN_ORDER:
             for port in range(policy.ports):
                 if state.free_at[port] <= cycle:
                     _issue_from(port, program, policy, state, timeline, cycle)
-        for port in range(policy.ports):  # this place of the calendar is now that of a later cycle
-            state.returns[port, cycle % _CALENDAR_CYCLES] = 0
         oldest = state.counts[_OLDEST]
         while oldest < state.counts[_NEXT] and timeline.issued[oldest] != NEVER:
             oldest += 1
         state.counts[_OLDEST] = oldest
         if oldest == total:
             return cycle + 1
+        dispatched = state.counts[_NEXT]
         _dispatch(program, policy, state, timeline, cycle, total)
-        for port in range(policy.ports):
-            state.loads[(cycle + 1) % _LOAD_HISTORY, port] = state.lengths[port]
+        following = cycle + 1
+        if state.counts[_NEXT] == dispatched:
+            following = _next_event(program, policy, state, timeline, cycle, total)
+        for passed in range(cycle, min(following, cycle + _CALENDAR_CYCLES)):
+            for port in range(policy.ports):
+                state.returns[port, passed % _CALENDAR_CYCLES] = 0  # from now on the place of a later cycle
+                state.loads[(passed + 1) % _LOAD_HISTORY, port] = state.lengths[port]
+        cycle = following
     return max_cycles
+
+
+@inlined
+def _next_event(
+    program: KernelProgram,
+    policy: KernelPolicy,
+    state: _State,
+    timeline: KernelTimeline,
+    cycle: Number,
+    total: Number,
+) -> Number:
+    """The next cycle in which anything may happen, after one in which nothing was dispatched."""
+    counts, following = state.counts, _FAR
+    for port in range(policy.ports):
+        for k in range(state.lengths[port]):
+            following = min(following, _ready_at(state.queues[port, k], program, timeline.issued))
+    uop = counts[_NEXT]
+    if counts[_BUDGET] <= 0:
+        return cycle + 1
+    if uop < total and uop - counts[_OLDEST] < policy.window:
+        iteration, position = uop // program.ports.size, uop % program.ports.size
+        if position == 0 and cycle * INTERVAL_PARTS < iteration * policy.interval:
+            following = min(following, -(-iteration * policy.interval // INTERVAL_PARTS))
+        elif policy.binding == IN_ORDER:
+            following = min(following, _ready_at(uop, program, timeline.issued))
+        elif counts[_WAITING] < policy.queued:
+            for port in range(policy.ports):
+                if program.ports[position] >> port & 1 and state.lengths[port] < policy.queue:
+                    return cycle + 1  # the µop was bound to another port, without room, and may get this one
+    return max(following, cycle + 1)
 
 
 @inlined

@@ -234,3 +234,12 @@ def test_even_binding_gives_each_port_as_many_uops_as_others(masks: list[int]) -
     found = simulate(independent(*masks, *[2**PORTS - 1] * (8 * len(masks))), SchedulerPolicy(Binding.EVEN))
     counts = np.bincount(found.port.ravel(), minlength=PORTS)
     assert max(counts) - min(counts) <= 1
+
+
+@pytest.mark.parametrize("binding", Binding)
+def test_cycles_in_which_nothing_happens_are_counted(binding: Binding) -> None:
+    waiting = SimulatedUop(0b1, 0, waits=(Wait(0, 1, 4000),))
+    program = SimulatedProgram((waiting, SimulatedUop(0b11, 1)), 2, 4)
+    assert simulate(program, SchedulerPolicy(binding)).cycles == pytest.approx(4000, rel=1e-3)
+    slower = replace(program, interval=5000.5)
+    assert simulate(slower, SchedulerPolicy(binding)).cycles == pytest.approx(5000.5, rel=1e-3)

@@ -103,10 +103,7 @@ def icon(name: str) -> SafeString:
 
 @register.simple_tag
 def block_url(code: bytes | str, isa: ISA | str | None) -> str:
-    """Return the address of the page that explains a block.
-
-    `code` is machine code, or its hexadecimal digits. `isa` is a name or a row; None means the default.
-    """
+    """Return the address of the explanation of a block, as bytes or digits; `isa`: None for the default."""
     digits = code if isinstance(code, str) else bytes(code).hex()
     return f"{reverse('loop')}?{urlencode({'isa': isa_of(isa), 'code': digits})}"
 
@@ -219,13 +216,8 @@ def missing(reason: str, field: str) -> dict[str, object]:
 def with_message(detail: str) -> SafeString | str:
     """Return why a tool failed; what the tool printed itself is folded behind the sentence."""
     sentence, separator, message = detail.partition(RAW_TEXT)
-    if not separator:
-        return detail
-    return format_html(
-        '{}<details class="more small"><summary>Its message</summary><code>{}</code></details>',
-        sentence,
-        message,
-    )
+    folded = '{}<details class="more small"><summary>Its message</summary><code>{}</code></details>'
+    return format_html(folded, sentence, message) if separator else detail
 
 
 @register.filter

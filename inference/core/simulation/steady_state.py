@@ -29,6 +29,10 @@ COUNTED_UOPS = 2400
 0.5 %."""
 
 _MIN_ITERATIONS = 4  # of bodies with so many µops that fewer would do
+_LONG_WAIT = 400  # cycles, as of loads that miss all caches
+_MAX_LONG_CYCLES = 100_000
+"""Of loops with such waits: the kernel steps through idle cycles one by one, 3 µs each."""
+
 _MAX_CYCLES_PER_UOP = 400  # more than `MAX_LATENCY`, so that a simulation ends with its last µop
 _BINDINGS = tuple(Binding)
 
@@ -60,14 +64,24 @@ def simulate(program: SimulatedProgram, policy: SchedulerPolicy, seed: int = 0) 
         seed: Of the policy's random choices; equal seeds give equal results.
 
     Returns:
-        Cycles per iteration, counted over at least `COUNTED_UOPS` µops after a warm-up of `WARM_UP_UOPS`.
+        Cycles per iteration, counted over at least `COUNTED_UOPS` µops after a warm-up of `WARM_UP_UOPS`;
+        over fewer where iterations take hundreds of cycles.
     """
     n = len(program.uops)
     warm_up = max(_MIN_ITERATIONS, -(-WARM_UP_UOPS // n))
     counted = max(_MIN_ITERATIONS, -(-COUNTED_UOPS // n))
+    if _longest_wait(program) > _LONG_WAIT:
+        _, _, issued = execute(program, policy, _MIN_ITERATIONS, seed)
+        max_iterations = int(_MIN_ITERATIONS * _MAX_LONG_CYCLES / max(issued.max(), 1))
+        warm_up = max(_MIN_ITERATIONS, min(warm_up, max_iterations // 4))
+        counted = max(_MIN_ITERATIONS, min(counted, max_iterations))
     dispatched, port, issued = execute(program, policy, warm_up + counted, seed)
     ends = np.maximum.accumulate(issued.max(axis=1))
     return Simulation(float(ends[-1] - ends[warm_up - 1]) / counted, dispatched, port, issued)
+
+
+def _longest_wait(program: SimulatedProgram) -> int:
+    return max((wait.cycles for uop in program.uops for wait in uop.waits), default=0)
 
 
 _loaded: list[bool] = []  # not empty once this process has simulated something
@@ -90,13 +104,12 @@ def execute(
     from inference.core.simulation import kernel  # loads numba
 
     n = len(program.uops)
-    longest_wait = max((wait.cycles for uop in program.uops for wait in uop.waits), default=0)
     timeline = kernel.KernelTimeline(*(np.full(n * iterations, kernel.NEVER) for _ in range(3)))
     kernel.run(
         _kernel_program(program.uops),
         _kernel_policy(program, policy),
         iterations,
-        (_MAX_CYCLES_PER_UOP + longest_wait + round(program.interval)) * n * iterations,
+        (_MAX_CYCLES_PER_UOP + _longest_wait(program) + round(program.interval)) * n * iterations,
         seed,
         timeline,
     )

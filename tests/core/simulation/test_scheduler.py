@@ -234,3 +234,19 @@ def test_even_binding_gives_each_port_as_many_uops_as_others(masks: list[int]) -
     found = simulate(independent(*masks, *[2**PORTS - 1] * (8 * len(masks))), SchedulerPolicy(Binding.EVEN))
     counts = np.bincount(found.port.ravel(), minlength=PORTS)
     assert max(counts) - min(counts) <= 1
+
+
+def test_a_wait_of_thousands_of_cycles_is_counted_over_few_iterations() -> None:
+    carried = SimulatedUop(1, 0, latency=1, waits=(Wait(0, 1, 4000),))
+    program = SimulatedProgram((carried, *(SimulatedUop(2, place) for place in range(1, 5))), 2, 4)
+    simulation = simulate(program, SchedulerPolicy())
+    assert simulation.cycles == 4000
+    assert simulation.issued.max() < 200_000
+
+
+def test_a_long_wait_within_an_iteration_lets_others_begin() -> None:
+    """The window holds 100 µops, which are 50 iterations: these share a wait of 4,000 cycles."""
+    user = SimulatedUop(1, 1, waits=(Wait(0, 0, 4000),))
+    program = SimulatedProgram((SimulatedUop(1, 0), user), 1, 4)
+    simulation = simulate(program, SchedulerPolicy(queue=200, window=100))
+    assert simulation.cycles == pytest.approx(4000 / 50, rel=0.2)

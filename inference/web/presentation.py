@@ -33,6 +33,7 @@ from inference.runs.kinds import label_of
 from inference.storage.evaluations import judgement_of
 from inference.storage.instruction_sets import code_isa
 from inference.storage.names import machine_label
+from inference.web.published_page import ProperName
 
 register = template.Library()
 
@@ -259,7 +260,7 @@ def change(value: float | None, places: int = 1) -> str:
 def capfirst(text: object) -> str:
     """Return a text with a capital first letter; µ stays: its capital looks like M."""
     words = str(text)
-    return words if words.startswith("µ") else words[:1].upper() + words[1:]
+    return words if words.startswith("µ") or isinstance(text, ProperName) else words[:1].upper() + words[1:]
 
 
 @register.filter

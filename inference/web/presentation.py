@@ -256,7 +256,7 @@ def change(value: float | None, places: int = 1) -> str:
     return f"{sign}{abs(rounded):,.{places}f}\N{NO-BREAK SPACE}%"
 
 
-@register.filter
+@register.filter(is_safe=True)
 def capfirst(text: object) -> str:
     """Return a text with a capital first letter; µ stays: its capital looks like M."""
     words = str(text)

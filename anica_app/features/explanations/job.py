@@ -187,3 +187,6 @@ def _store(
         "seconds": round(seconds, 3),
     }
     return result, [ResultStored(result)]
+
+
+JOBS = {"generalise": GeneraliseJob}

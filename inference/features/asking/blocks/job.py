@@ -214,3 +214,6 @@ def archived(config: Json) -> Json:
     value = BlockConfig.from_archive(config)
     start_of(value.options, value.values)
     return value.as_json() | {"blocks": read_blocks(value.blocks, value.options, isa_of_fields(config))}
+
+
+JOBS = {"block": BlockJob, "quick-block": QuickBlockJob}

@@ -159,3 +159,6 @@ def _blocks(texts: Sequence[str], isa: str) -> list[str]:
         except BlockError as error:
             raise ConfigError(f"blocks, number {number}: {error}") from error
     return codes
+
+
+JOBS = {"ask": AskJob}

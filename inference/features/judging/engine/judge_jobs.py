@@ -372,3 +372,6 @@ def _largest(model: core_model.ModelledBlocks, code: bytes) -> str:
     except BlockError:
         return ""
     return str(prediction.bounds[0].kind) if prediction.bounds and not prediction.unknown else ""
+
+
+JOBS = {"judge": JudgeJob, "comparison": ComparisonJob}

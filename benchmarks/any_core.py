@@ -10,6 +10,7 @@ it begins anew.
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import statistics
@@ -30,7 +31,7 @@ from inference.core.errors import InsufficientDataError, InvalidInputError
 from inference.core.experiment import Experiment
 from inference.core.explain import ExplainProblem, ExplainSettings, SchemeFate
 from inference.core.explain import infer as infer_explained
-from inference.core.mapping import PortMapping
+from inference.core.mapping import PortMapping, Uops
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings
 from inference.core.pmevo import infer as infer_by_pmevo
 from inference.core.throughput import inverse_throughput
@@ -149,8 +150,10 @@ def outcome_on(core: DrawnCore, name: str, algorithm: Callable[[DrawnCore], Answ
 def _right(mapping: PortMapping, truth: PortMapping, seed: int) -> frozenset[str]:
     """The schemes of a found mapping that no experiment among them tells from the true ones.
 
-    Schemes with the same µops in both are right or wrong together. Those with the most experiments that take
-    another time are left out, one such group after another.
+    Schemes with the same µops in both are right or wrong together. Left out, one such group after another,
+    are those with the most experiments that take another time, for the number of their schemes: where loads
+    share a port with additions in one mapping only, most experiments that show it have additions, but it
+    takes fewer schemes to leave out the loads. Groups are taken back where no experiment shows them.
     """
     dice = random.Random(seed)
     pairs = {scheme: (mapping.usage[scheme], truth.usage[scheme]) for scheme in sorted(mapping.usage)}
@@ -159,13 +162,16 @@ def _right(mapping: PortMapping, truth: PortMapping, seed: int) -> frozenset[str
         for mix in (_drawn_experiment(dice, [*pairs]) for _ in range(_EXPERIMENTS * len(pairs)))
         if not isclose(inverse_throughput(mapping, mix), inverse_throughput(truth, mix), rel_tol=_CLOSE)
     ]
-    left_out = set()
-    while wrong:
-        ((worst, _),) = Counter(pair for mix in wrong for pair in {*map(pairs.get, mix.schemes)}).most_common(
-            1
-        )
-        left_out.add(worst)
-        wrong = [mix for mix in wrong if worst not in map(pairs.get, mix.schemes)]
+    sizes = Counter(pairs.values())
+    groups = [{pairs[scheme] for scheme in mix.schemes} for mix in wrong]
+    left_out: list[tuple[Uops, Uops]] = []
+    while remaining := [group for group in groups if group.isdisjoint(left_out)]:
+        counts = Counter(itertools.chain.from_iterable(remaining))
+        worst = max(counts, key=lambda pair: counts[pair] / sizes[pair])
+        left_out.append(worst)
+    for pair in sorted(left_out, key=lambda pair: -sizes[pair]):
+        others = [other for other in left_out if other != pair]
+        left_out = left_out if any(group.isdisjoint(others) for group in groups) else others
     return frozenset(scheme for scheme, pair in pairs.items() if pair not in left_out)
 
 

@@ -72,7 +72,7 @@ def _keep_in_a_directory_of_these_sources() -> None:
             shutil.rmtree(other, ignore_errors=True)
 
 
-class _ClockStopper(Listener):  # type: ignore[misc]  # numba declares no types for its events
+class _ClockStopper(Listener):
     """Stops the clocks of searches while numba compiles; a compilation may start others in it."""
 
     def __init__(self) -> None:
@@ -92,4 +92,5 @@ class _ClockStopper(Listener):  # type: ignore[misc]  # numba declares no types 
 
 
 _keep_in_a_directory_of_these_sources()
-register("numba:compile", _ClockStopper())
+_register: Any = register  # declares no types
+_register("numba:compile", _ClockStopper())

@@ -15,7 +15,9 @@ box, `BLOCK_NOTES`, what is `PUBLISHED`, `DEPENDENTS` of rows.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from importlib import import_module
 from pkgutil import iter_modules
@@ -104,7 +106,6 @@ FEATURES = {
 """Each with the heading of its operations in the reference of the API, whose order this is; "" for none."""
 
 REGISTRIES: Mapping[str, Callable[[Any], None]] = {
-    "KINDS": kinds.register,
     "IMPORTERS": other_formats.register,
     "WRITERS": other_formats.register_writers,
 }
@@ -128,7 +129,9 @@ def register(features: Mapping[ModuleType, str]) -> None:
         page_modules = partial(_page_modules, feature)
         contributions.PAGE_MODULES.append(page_modules)
         run_events.register(page_modules)
-        kind_presentation.register(getattr(feature, "KINDS", ()), page_modules)
+        run_kinds = [replace(kind, job=partial(_job, feature, kind.name)) for kind in _kinds(feature)]
+        kinds.register(run_kinds)
+        kind_presentation.register(run_kinds, page_modules)
     contributions.ROUTERS.append(partial(_routers, features))
 
 
@@ -141,6 +144,18 @@ def _routers(features: Mapping[ModuleType, str]) -> Iterator[tuple[Router, str]]
     for feature, heading in features.items():
         for module in _modules(feature, "api"):
             yield module.router, heading
+
+
+def _kinds(feature: ModuleType) -> Sequence[kinds.RunKind]:
+    """`KINDS` of the feature."""
+    return getattr(feature, "KINDS", ())
+
+
+def _job(feature: ModuleType, kind: str) -> kinds.Job:
+    """The job of a kind of run, from `JOBS` of `job.py` or of a file called `…_job.py` or `…_jobs.py`."""
+    modules = _modules(feature, "job", "_job", "_jobs")
+    classes: ChainMap[str, type[kinds.Job]] = ChainMap(*(getattr(module, "JOBS", {}) for module in modules))
+    return classes[kind]()
 
 
 def _page_modules(feature: ModuleType) -> Sequence[ModuleType]:

@@ -44,6 +44,8 @@ from inference.isa.targets.recognition import foreign_line_test, isa_of_text, re
 DETECTED = ""
 """In place of an instruction set's name: the one that a text shows."""
 
+_NAMED_LENGTH = 90  # characters of a block in a name
+
 __all__ = [
     "DETECTED",
     "LOOP",
@@ -213,6 +215,18 @@ def intel_or_digits(code: bytes, isa: str = DEFAULT) -> tuple[str, ...]:
         return intel_of_bytes(code, isa)
     except BlockError:
         return (code.hex(),)
+
+
+def blocks_name(blocks: Sequence[str], isa: str) -> str:
+    """A name for blocks: the first one in Intel syntax, with their number if there are several.
+
+    Args:
+        blocks: At least one block's machine code in hexadecimal.
+        isa: Name of its instruction set.
+    """
+    first = "; ".join(intel_or_digits(bytes.fromhex(blocks[0]), isa))
+    first = first if len(first) <= _NAMED_LENGTH else f"{first[:_NAMED_LENGTH].rstrip()}…"
+    return first if len(blocks) == 1 else f"{len(blocks):,} blocks from {first}"
 
 
 @cache

@@ -2,9 +2,8 @@
 
 Loop bodies are executed in the very function that an agent puts around them, basic blocks behind a start that
 sets their registers. Both run without an operating system, in memory that surrounds the start values of
-registers, so that these are addresses. All is executed twice, and the second pass counts: then caches have
-what the code reads and writes, as where an agent repeats it over a few pages. Cycles are counted between two
-iterations far enough from the start.
+registers, so that these are addresses; blocks find it in the first-level cache, as where an agent repeats
+them over a few pages. Cycles are counted between two iterations far enough from the start.
 """
 
 from __future__ import annotations
@@ -37,14 +36,22 @@ _MEMORY_BYTES = 64 << 20
 _PATTERN_BYTES = 1 << 16  # around START, filled with the frame's pattern
 _FUNCTION = 1 << 10  # bytes from the beginning to the function
 _STACK = _BASE + 0x80_0000
-_COUNTED, _COUNTED_BYTES, _FEWEST = 160, 4096, 4
-"""Iterations that are counted: so many, or fewer of longer code, so that loops that walk through memory stay
-within the first-level cache; they follow a quarter as many that are not."""
+_COUNTED, _COUNTED_BYTES, _FEWEST = 64, 4096, 8
+"""Iterations that are counted: so many, or fewer of longer code, so that what walks through memory stays
+within `_CACHED`. Half as many are before them, by which branch predictors learn the loop."""
+_LINE_BYTES, _CACHED = 64, (-12288, 12288)
+"""Bytes around START that a block finds in the first-level cache, of 32 KiB."""
 _MAX_CYCLES = 4_000_000
 _EXECUTABLE, _MACHINE = 2, 243  # of an ELF file; RISC-V
 _ENABLE_FLOATING = (0x000062B7, 0x3002A073)  # lui x5, 6; csrs mstatus, x5
 _HERE = 0x0000006F  # a jump to itself
 _CALL = 0x000300E7  # jalr x1, 0(x6)
+_LOAD_LINE = (
+    0x0002B383,
+    0x04028293,
+    0xFFF30313,
+    0xFE031AE3,
+)  # ld x7, 0(x5); addi x5, x5, 64; addi x6, x6, -1; bnez
 _FORWARD = 6  # register of the function's address
 _COUNTER = 3  # of code that is no loop: the global pointer, which hardly any code changes
 
@@ -105,12 +112,14 @@ class RvsimCore:
 
     def _loop_body(self, frame: Frame, body: bytes) -> float:
         """Cycles per iteration of the function that agents put around a loop body."""
+        function = frames.function(frame, body)
 
-        def one_pass(iterations: int) -> bytes:
-            begin = [*words.set_register(10, iterations), *words.set_register(11, START)]
-            return code([*begin, *words.set_register(_FORWARD, _BASE + _FUNCTION), _CALL])
+        def program(iterations: int) -> tuple[bytes, int]:
+            begin = [*_ENABLE_FLOATING, *words.set_register(10, iterations), *words.set_register(11, START)]
+            begin += [*words.set_register(_FORWARD, _BASE + _FUNCTION), _CALL]
+            return code([*begin, _HERE]).ljust(_FUNCTION, b"\0") + function, 4 * len(begin)
 
-        return self._per_iteration(one_pass, frame, len(body), frames.function(frame, body))
+        return self._per_iteration(program, frame, len(body))
 
     def _block(self, frame: Frame, body: bytes) -> float:
         """Cycles per iteration of a block; where its copies are no loop, of its start and the copies."""
@@ -119,45 +128,33 @@ class RvsimCore:
         looped = start + body if frame.unrolled else body
         closing = code(words.count_down(counter, len(looped)))
 
-        def one_pass(iterations: int) -> bytes:
-            begin = code(words.set_register(counter, iterations))
-            return begin + (b"" if frame.unrolled else start) + looped + closing
+        def program(iterations: int) -> tuple[bytes, int]:
+            begin = code([*_ENABLE_FLOATING, *_loads(), *words.set_register(counter, iterations)])
+            loop = begin + (b"" if frame.unrolled else start) + looped + closing
+            return loop + code([_HERE]), len(loop)
 
-        return self._per_iteration(one_pass, frame, len(looped))
+        return self._per_iteration(program, frame, len(looped))
 
-    def _per_iteration(
-        self, one_pass: Callable[[int], bytes], frame: Frame, size: int, function: bytes = b""
-    ) -> float:
+    def _per_iteration(self, program: Callable[[int], tuple[bytes, int]], frame: Frame, size: int) -> float:
         """The difference of two numbers of iterations.
 
         Args:
-            one_pass: {iterations: code that executes so many}.
+            program: {iterations: the code, and where in it a jump to itself ends it}.
             frame: Its surroundings.
             size: Bytes of an iteration.
-            function: What the code calls.
         """
         counted = max(_FEWEST, min(_COUNTED, _COUNTED_BYTES // size))
-        warm = max(_FEWEST, counted // 4)
-        shorter, longer = (
-            self._second_pass(one_pass(iterations), function, frame) for iterations in (warm, warm + counted)
-        )
-        return (longer - shorter) / counted
+        warm = max(_FEWEST, counted // 2)
+        ends = [self._end(*program(iterations), frame) for iterations in (warm, warm + counted)]
+        return (ends[1] - ends[0]) / counted
 
-    def _second_pass(self, one_pass: bytes, function: bytes, frame: Frame) -> int:
-        """Cycles of the second of two passes."""
-        begin = code(_ENABLE_FLOATING)
-        program = begin + 2 * one_pass + code([_HERE])
-        simulator = self._simulator(
-            program.ljust(_FUNCTION, b"\0") + function if function else program, frame
-        )
-        cycles = []
-        for passes in (1, 2):
-            end = _BASE + len(begin) + passes * len(one_pass)
-            reason, _ = simulator.run_to(pc=end, cycles=_MAX_CYCLES)
-            if reason != "pc":
-                raise BlockError("the simulated core traps, or never reaches the end of the code")
-            cycles.append(int(simulator.cycle))
-        return cycles[1] - cycles[0]
+    def _end(self, program: bytes, end: int, frame: Frame) -> int:
+        """The cycle in which a program reaches its end."""
+        simulator = self._simulator(program, frame)
+        reason, _ = simulator.run_to(pc=_BASE + end, cycles=_MAX_CYCLES)
+        if reason != "pc":
+            raise BlockError("the simulated core traps, or never reaches the end of the code")
+        return int(simulator.cycle)
 
     def _simulator(self, program: bytes, frame: Frame) -> Any:
         import rvsim  # noqa: PLC0415  an extra of its own
@@ -165,6 +162,14 @@ class RvsimCore:
         pattern = frame.memory.to_bytes(8, "little") * (2 * _PATTERN_BYTES // 8)
         parts = ((_BASE, program), (START - _PATTERN_BYTES, pattern))
         return rvsim.Simulator(self._config, elf_data=_executable(parts))
+
+
+def _loads() -> Iterator[int]:
+    """Loads each line of `_CACHED`."""
+    first, last = _CACHED
+    yield from words.set_register(5, START + first)
+    yield from words.set_register(6, (last - first) // _LINE_BYTES)
+    yield from _LOAD_LINE
 
 
 def _start(frame: Frame, counter: int) -> Iterator[int]:

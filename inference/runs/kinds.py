@@ -101,6 +101,10 @@ class Lane(StrEnum):
     """Runs whose user waits for the answer on a page: measured between the batches of long runs."""
 
 
+def _undeclared_job() -> Job:
+    raise NotImplementedError("no module of the feature has the kind in `JOBS`")
+
+
 @dataclass(frozen=True)
 class RunKind:
     """A kind of run. Its functions import modules when called: most processes never call them.
@@ -108,9 +112,9 @@ class RunKind:
     Args:
         name: Identifier in the database, in addresses and in the API.
         label: Name of such a run on pages.
-        job: Makes the job that executes its runs.
         summary: A short form of the label.
         example: A description of a run, for the reference of the API.
+        job: Makes the job that executes its runs; features declare the class in `JOBS` of `job.py`.
         lane: The queue in which its runs wait.
         partial_result: Names the result of a run that is stopped early; "" if it would have none.
         load: Imports the modules that its runs need besides the job.
@@ -119,9 +123,9 @@ class RunKind:
 
     name: str
     label: str
-    job: Callable[[], Job]
     summary: str
     example: Json
+    job: Callable[[], Job] = _undeclared_job
     lane: Lane = Lane.LONG
     partial_result: Callable[[Run], str] = lambda _run: ""
     load: Callable[[], None] = lambda: None

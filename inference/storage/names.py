@@ -14,7 +14,6 @@ from django.db import connection, transaction
 
 from inference.core.texts import as_single_line, check_line, is_line
 from inference.formats.problems import ExchangeError
-from inference.isa.blocks import intel_or_digits
 from inference.isa.targets import code_target
 from inference.models import BlockColumn, InstructionScheme, Machine, Upload
 from inference.models.named import Named
@@ -44,7 +43,6 @@ _SELECTIONS = {
     "x87": "x87",
     "avx512": "AVX-512",
 }
-_MAX_BLOCK = 90  # characters
 _MAX_NAMED = 2
 """Longer lists are named by their first entry and their size."""
 
@@ -259,15 +257,3 @@ def selection_name(schemes: str | Sequence[int], search: str = "", sample: int |
     else:
         words = f"{len(schemes):,} schemes"
     return words if sample is None else f"{sample:,} of {words}"
-
-
-def blocks_name(blocks: Sequence[str], isa: str) -> str:
-    """The first block in Intel syntax, with the number of blocks if there are several.
-
-    Args:
-        blocks: At least one block's machine code in hexadecimal.
-        isa: Name of its instruction set.
-    """
-    first = "; ".join(intel_or_digits(bytes.fromhex(blocks[0]), isa))
-    first = first if len(first) <= _MAX_BLOCK else f"{first[:_MAX_BLOCK].rstrip()}…"
-    return first if len(blocks) == 1 else f"{len(blocks):,} blocks from {first}"

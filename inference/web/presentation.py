@@ -33,6 +33,7 @@ from inference.runs.kinds import label_of
 from inference.storage.evaluations import judgement_of
 from inference.storage.instruction_sets import code_isa
 from inference.storage.names import machine_label
+from inference.web.published_page import ProperName
 
 register = template.Library()
 
@@ -103,10 +104,7 @@ def icon(name: str) -> SafeString:
 
 @register.simple_tag
 def block_url(code: bytes | str, isa: ISA | str | None) -> str:
-    """Return the address of the page that explains a block.
-
-    `code` is machine code, or its hexadecimal digits. `isa` is a name or a row; None means the default.
-    """
+    """Return the address of the explanation of a block, as bytes or digits; `isa`: None for the default."""
     digits = code if isinstance(code, str) else bytes(code).hex()
     return f"{reverse('loop')}?{urlencode({'isa': isa_of(isa), 'code': digits})}"
 
@@ -219,13 +217,8 @@ def missing(reason: str, field: str) -> dict[str, object]:
 def with_message(detail: str) -> SafeString | str:
     """Return why a tool failed; what the tool printed itself is folded behind the sentence."""
     sentence, separator, message = detail.partition(RAW_TEXT)
-    if not separator:
-        return detail
-    return format_html(
-        '{}<details class="more small"><summary>Its message</summary><code>{}</code></details>',
-        sentence,
-        message,
-    )
+    folded = '{}<details class="more small"><summary>Its message</summary><code>{}</code></details>'
+    return format_html(folded, sentence, message) if separator else detail
 
 
 @register.filter
@@ -263,11 +256,11 @@ def change(value: float | None, places: int = 1) -> str:
     return f"{sign}{abs(rounded):,.{places}f}\N{NO-BREAK SPACE}%"
 
 
-@register.filter
+@register.filter(is_safe=True)
 def capfirst(text: object) -> str:
     """Return a text with a capital first letter; µ stays: its capital looks like M."""
     words = str(text)
-    return words if words.startswith("µ") else words[:1].upper() + words[1:]
+    return words if words.startswith("µ") or isinstance(text, ProperName) else words[:1].upper() + words[1:]
 
 
 @register.filter

@@ -34,6 +34,10 @@ class CellKind(StrEnum):
     """One of few texts, which the page offers as a filter."""
 
 
+class ProperName(str):
+    """A column's title that begins with the name of something, which pages do not capitalise."""
+
+
 @dataclass(frozen=True)
 class PublishedColumn:
     """A column of a table; `decimals` is for numbers, `ports` are port names for µops."""

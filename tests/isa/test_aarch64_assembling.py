@@ -12,12 +12,13 @@ import pytest
 
 from inference.containment import Limits
 from inference.isa import aarch64, llvm_mc
-from inference.isa.aarch64.allocation import ADDRESSES, LINE, MEMORY, READ_SLOT, VALUES
+from inference.isa.aarch64.allocation import ADDRESSES, MEMORY, VALUES
 from inference.isa.aarch64.assembling import CPU, FEATURES, TRIPLE, Assembler, LoopText
 from inference.isa.blocks import accesses_of, block_of_bytes
 from inference.isa.llvm_mc import AssemblerError
 from inference.isa.machine_bodies import CannotMeasureError, interleave
 from inference.isa.targets import AARCH64, target_of
+from inference.isa.words.allocation import LINE, READ_SLOT
 from tests.isa.aarch64_program import needs_llvm_mc
 
 pytestmark = needs_llvm_mc

@@ -13,8 +13,8 @@ from inference.isa.targets import targets
 
 DIGESTS = {
     "iced-x86 1.21.0, rules 0d66426223f5": "d5f546869451802c16ad8b3d41e849a6995e13303df92887e648a196254eb011",
-    "document cbdeaacd3b52": "ab5c5df8b5f304db723100a6e15bdd4282917519ef76081cc03198e434337568",
-    "document 41f6463767eb": "e2f9ace54e00a8b7fe286754614cc04fdddf3183dd6f5cd1ba7e9bdacc954676",
+    "document ee8fa64d6147": "31e27b4c99c7480ad6b59c46af206133e9913d1afa5515bbb8fe796c7788a4f3",
+    "document e8fe8b5a2e6d": "ab319923e5063c6cbd73f6a6e24e7a29e10cdf1911c71d5a74a88dc9470fb369",
 }
 
 

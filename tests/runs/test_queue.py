@@ -16,8 +16,8 @@ from tests.runs.counting.job import COUNTING, CountJob
 pytestmark = pytest.mark.django_db
 
 
-ERRAND = RunKind("errand", "Errand", CountJob, "An errand", {}, lane=Lane.SHORT)
-QUICK = RunKind("quick", "Quick", CountJob, "Quick", {}, lane=Lane.INTERACTIVE)
+ERRAND = RunKind("errand", "Errand", "An errand", {}, job=CountJob, lane=Lane.SHORT)
+QUICK = RunKind("quick", "Quick", "Quick", {}, job=CountJob, lane=Lane.INTERACTIVE)
 
 
 @pytest.fixture(autouse=True)

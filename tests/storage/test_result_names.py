@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from inference.isa.blocks import blocks_name
 from inference.models import ISA, InstructionScheme, Machine
-from inference.storage.names import NAME_LIMIT, blocks_name, processor_name, result_name, selection_name
+from inference.storage.names import NAME_LIMIT, processor_name, result_name, selection_name
 
 ZEN4 = {"vendor": "AuthenticAMD", "family": 25, "model": 97}
 

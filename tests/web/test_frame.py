@@ -16,7 +16,8 @@ from django.urls import reverse
 
 from inference.figures import colours
 from inference.models import ISA, ExperimentSet
-from inference.web.presentation import change, decimals, subscript
+from inference.web.presentation import capfirst, change, decimals, subscript
+from inference.web.published_page import ProperName
 from pmweb.accounts import people
 from pmweb.middleware import no_body_for_head
 
@@ -164,6 +165,13 @@ def test_a_change_has_a_sign_and_a_true_minus(value: float | None, places: int, 
 
 def test_a_negative_number_has_a_true_minus() -> None:
     assert decimals(-0.1234, 3) == "−0.123"
+
+
+def test_headings_keep_mu_and_names() -> None:
+    assert capfirst("µops") == "µops"
+    assert capfirst("other µops") == "Other µops"
+    assert capfirst(ProperName("zen4 · latencies, cycles")) == "zen4 · latencies, cycles"
+    assert capfirst("") == ""
 
 
 def test_r_max_is_written_with_its_subscript_and_the_text_around_it_stays_text() -> None:

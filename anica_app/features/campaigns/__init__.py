@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
-from inference.runs.kinds import Job, RunKind
-
-
-def _job() -> Job:
-    from anica_app.features.campaigns.job import CampaignJob  # noqa: PLC0415  runs load it
-
-    return CampaignJob()
-
+from inference.runs.kinds import RunKind
 
 KINDS = (
     RunKind(
         "campaign",
         label="Campaign",
-        job=_job,
         summary="Search for blocks on which predictors disagree",
         example={
             "predictors": [2, 5],

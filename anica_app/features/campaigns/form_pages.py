@@ -134,13 +134,17 @@ def _without_release(row: PredictorListing) -> Json:
     }
 
 
-def pair_for_machine(machine: Machine, usable: Sequence[PredictorListing]) -> list[PredictorListing]:
-    """The newest tool with a model of a machine's core, and what it is held against: the machine, or one of
-    its core models while it cannot measure. [] where either is missing.
-    """
-    core = processor_of_machine(machine)
+def tool_for_core(core: str, usable: Sequence[PredictorListing]) -> PredictorListing | None:
+    """The newest tool with a model of a core, llvm-mca before others."""
     tools = [row for row in usable if core and core in _cores_of(row)]
-    tool = max(tools, key=lambda row: (row.kind.name == LLVM_MCA, _version_key(row)), default=None)
+    return max(tools, key=lambda row: (row.kind.name == LLVM_MCA, _version_key(row)), default=None)
+
+
+def pair_for_machine(machine: Machine, usable: Sequence[PredictorListing]) -> list[PredictorListing]:
+    """The tool for a machine's core, and what it is held against: the machine, or one of its core models
+    while it cannot measure. [] where either is missing.
+    """
+    tool = tool_for_core(processor_of_machine(machine), usable)
     models = set(StoredCoreModel.objects.filter(machine=machine).values_list("name", flat=True))
     truths = [row for row in usable if row.options.get("machine") == machine.name]
     models_here = (row for row in usable if row.kind.name == core_model.KIND)
@@ -239,6 +243,7 @@ def _page(
     fitting = pair_preset(pair)
     cpu = number_parameter(request, "machine")
     machine = None if cpu is None else Machine.objects.filter(pk=cpu).select_related("isa").first()
+    core = "" if machine is None else processor_of_machine(machine)
     context = {
         "form": form,
         "usable": usable,
@@ -246,7 +251,8 @@ def _page(
         "fitting": PRESETS[fitting] if pair and fitting != chosen_preset else None,
         "chose_preset": "preset" in request.GET or _is_preset_pressed(request.POST.get("press", "")),
         "machine": machine,
-        "core": "" if machine is None else processor_of_machine(machine),
+        "core": core,
+        "has_tool": tool_for_core(core, usable) is not None,
         "is_paired": bool(pair),
         "estimate": plan,
         "estimate_error": _first_complaint(form) if form.is_bound and plan is None else "",

@@ -218,3 +218,6 @@ def _progress(counters: CountersEvent, end: Termination) -> Progress:
         unit=unit,
         eta=round(max(0.0, total - done) / rate, 1) if rate > 0 and steady else None,
     )
+
+
+JOBS = {"campaign": CampaignJob}

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from inference.runs.kinds import Job, Lane, RunKind
-
-
-def _job() -> Job:
-    from anica_app.features.coverage.job import CoverageJob  # noqa: PLC0415  runs load it
-
-    return CoverageJob()
-
+from inference.runs.kinds import Lane, RunKind
 
 KINDS = (
     RunKind(
         "coverage",
         label="Coverage",
-        job=_job,
         summary="How much of what is interesting discoveries explain",
         example={"campaigns": [4], "block_set": 6, "columns": ["one", "two"], "interest": {"threshold": 0.5}},
         lane=Lane.SHORT,

@@ -333,3 +333,6 @@ def overlap_of(
             overlap[str(row.pk)] = general
         pulse()
     return overlap
+
+
+JOBS = {"coverage": CoverageJob}

@@ -24,7 +24,7 @@ from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
 from inference.features.asking.predictors.opening import open_panel
-from inference.isa.blocks import block_of_hex
+from inference.isa.blocks import block_of_hex, blocks_name
 from inference.isa.code.block import BlockError
 from inference.isa.targets import DEFAULT
 from inference.models import Predictor, Run
@@ -34,7 +34,7 @@ from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import DEFAULT_SEED, Seed
 from inference.storage.instruction_sets import code_isa
-from inference.storage.names import blocks_name, enumerated, result_name, row_names
+from inference.storage.names import enumerated, result_name, row_names
 
 LABELS = ("Find schemes supported by every predictor", "Generalise")
 _STAGE = "generalise"
@@ -187,3 +187,6 @@ def _store(
         "seconds": round(seconds, 3),
     }
     return result, [ResultStored(result)]
+
+
+JOBS = {"generalise": GeneraliseJob}

@@ -152,3 +152,6 @@ def _store(campaign: Campaign, grouped: GroupedDiscoveries) -> tuple[Json, Seque
         **families,
     }
     return result, [ResultStored({name: result[name] for name in ("campaign", "name", "url")})]
+
+
+JOBS = {"families": FamiliesJob}

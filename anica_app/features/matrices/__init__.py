@@ -3,20 +3,12 @@
 The blocks may be fresh random ones; a disagreement is defined as for a campaign.
 """
 
-from inference.runs.kinds import Job, RunKind
-
-
-def _job() -> Job:
-    from anica_app.features.matrices.job import MatrixJob  # noqa: PLC0415  runs load it
-
-    return MatrixJob()
-
+from inference.runs.kinds import RunKind
 
 KINDS = (
     RunKind(
         "matrix",
         label="Matrix",
-        job=_job,
         summary="How often tools disagree about basic blocks",
         example={"predictors": [2, 5], "blocks": 2000, "length": 4, "interest": {"threshold": 0.5}},
     ),

@@ -160,3 +160,6 @@ def _fresh(config: MatrixConfig, isa: str) -> list[bytes]:
         return [domain.code(block) for block in fresh_blocks(domain, config.blocks, config.length)]
     except AnicaError as error:
         raise JobError(str(error)) from error
+
+
+JOBS = {"matrix": MatrixJob}

@@ -13,33 +13,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from inference.agent import arm
+from inference.agent import arm, emulation
 from inference.agent.checks import COPIES, ReferenceBlock, item
-from inference.agent.emulation import emulator
 from inference.agent.protocol import Frame
 from inference.agent.reading import Json
 from inference.agent.targets import aarch64_blocks, aarch64_calls, words
 from inference.agent.targets.target import BLOCKS_OF_WORDS, CHAIN_LENGTH, FrameError
 
-__all__ = [
-    "ADDITIONS",
-    "BLOCKS",
-    "CHAIN",
-    "HAS_CPUID",
-    "ISA",
-    "MACHINES",
-    "SYNCHRONISE",
-    "checks",
-    "description",
-    "documented",
-    "emulator",
-    "frame",
-    "function",
-]
-
 ISA = "AArch64"
 MACHINES = ("aarch64", "arm64")
 HAS_CPUID = False
+emulator = emulation.emulator
 BLOCKS = aarch64_blocks
 
 CHAIN = words.code([words.add(0, 0, 1)] * CHAIN_LENGTH)  # add x0, x0, x1

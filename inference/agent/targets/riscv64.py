@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from inference.agent import riscv
+from inference.agent import emulation, riscv
 from inference.agent.checks import COPIES, ReferenceBlock, item
-from inference.agent.emulation import emulator
 from inference.agent.protocol import Frame
 from inference.agent.reading import Json
 from inference.agent.targets import riscv64_blocks, riscv_calls, riscv_vectors
@@ -19,25 +18,10 @@ from inference.agent.targets.riscv_calls import REGISTERS, SCRATCH
 from inference.agent.targets.target import BLOCKS_OF_WORDS, CHAIN_LENGTH, FrameError
 from inference.agent.targets.words import code
 
-__all__ = [
-    "ADDITIONS",
-    "BLOCKS",
-    "CHAIN",
-    "HAS_CPUID",
-    "ISA",
-    "MACHINES",
-    "SYNCHRONISE",
-    "checks",
-    "description",
-    "documented",
-    "emulator",
-    "frame",
-    "function",
-]
-
 ISA = "RISC-V"
 MACHINES = ("riscv64",)
 HAS_CPUID = False
+emulator = emulation.emulator
 BLOCKS = riscv64_blocks
 
 CHAIN = code([words.add(5, 5, 6)] * CHAIN_LENGTH)  # add x5, x5, x6

@@ -26,7 +26,7 @@ class ClimbTable(NamedTuple):
     members: Integers
 
 
-class Objective(NamedTuple):
+class ClimbObjective(NamedTuple):
     """What makes a mapping fitter.
 
     Attributes:
@@ -67,7 +67,7 @@ def climb(
     rows: Rows,
     mixes: Mixes,
     table: ClimbTable,
-    objective: Objective,
+    objective: ClimbObjective,
     scratch: ClimbScratch,
 ) -> Number:
     """Climb from the mapping in `rows`, in place; its rows are sorted by mask without repeats.
@@ -128,7 +128,7 @@ def climb(
 
 
 @compiled_in_place
-def _slope(objective: Objective, before: Number, after: Number, n: Number, ports: Number) -> Number:
+def _slope(objective: ClimbObjective, before: Number, after: Number, n: Number, ports: Number) -> Number:
     """The change of the weighted sum of the mean error and the number of ports."""
     worse = objective.error_slope * (after * objective.unit / n - before * objective.unit / n)
     worse += objective.volume_slope * ports
@@ -142,7 +142,7 @@ def _try(
     mixes: Mixes,
     scheme: Number,
     experiments: Integers,
-    objective: Objective,
+    objective: ClimbObjective,
     scratch: ClimbScratch,
 ) -> Number:
     """Write the errors of a changed scheme's experiments into `trial`; returns the change of their sum."""
@@ -178,7 +178,7 @@ def _allowed(
     scheme: Number,
     at: Number,
     change: Number,
-    objective: Objective,
+    objective: ClimbObjective,
 ) -> bool:
     if change > 0:
         return bool(arrays.mass[scheme] < objective.most_uops)

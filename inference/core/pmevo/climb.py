@@ -80,7 +80,7 @@ def local_optima(
     Returns:
         The optima in the order of `picks`, and the mean loss of each, float64[picks].
     """
-    from inference.core.kernels.climbing import ClimbScratch, ClimbTable, Objective, climb  # loads numba
+    from inference.core.kernels.climbing import ClimbObjective, ClimbScratch, ClimbTable, climb  # loads numba
     from inference.core.kernels.layout import EvaluationArrays, Rows  # loads numba
     from inference.core.populations import (  # loads numba
         mixes_of,
@@ -100,7 +100,7 @@ def local_optima(
     n, n_schemes = len(table), table.n_schemes
     numbers = np.arange(n_schemes, dtype=np.int32), np.arange(n, dtype=np.int64)
     climbed = ClimbTable(*numbers, *table.by_scheme)
-    objective = Objective(
+    objective = ClimbObjective(
         judge.measured,
         judge.loss,
         evaluator.largest_error,

@@ -53,6 +53,11 @@ core's queue length was not among those tried. By chance, 48 blocks can have twi
 mixes alone overstate up to 35 %.
 """
 
+_TIE = 0.0005
+"""Difference of errors below which a policy with fewer mechanisms is preferred: repeated measurements of one
+code differ by more.
+"""
+
 _MAX_SWEEPS = 4  # over all parameters, from one start
 
 Setting = Mapping[str, object]
@@ -282,10 +287,12 @@ class _Search:
 
     def run(self, likely: Iterable[SchedulerPolicy]) -> bool:
         """Search from all starts; False if `pulse` ended the search."""
-        # A descent along one parameter at a time may end where only two changed together would help.
+        # A descent along one parameter at a time may end where only two changed together would help: from
+        # early binding, none reached a core that binds at issue and whose mixes waste nothing.
         starts = (
             self._best([SchedulerPolicy(), *likely]),
             SchedulerPolicy(Binding.EVEN),
+            SchedulerPolicy(Binding.AT_ISSUE),
             self._random_policy(),
         )
         for start in starts:
@@ -301,9 +308,14 @@ class _Search:
         return True
 
     def closest(self, share: float) -> list[tuple[SchedulerPolicy, float]]:
-        """Policies whose error exceeds the least by at most `share` of it, the best first."""
+        """Policies whose error exceeds the least by at most `share` of it, the best first: of those that
+        are tied, the one with the fewest mechanisms.
+        """
         ranked = sorted(self._errors.items(), key=lambda entry: entry[1])
-        return [entry for entry in ranked if entry[1] <= (1 + share) * ranked[0][1]]
+        tied = [entry for entry in ranked if entry[1] <= ranked[0][1] + _TIE] if ranked else []
+        best = min(tied, key=lambda entry: _mechanisms(entry[0]), default=None)
+        close = [entry for entry in ranked if entry[1] <= (1 + share) * ranked[0][1] and entry is not best]
+        return close if best is None else [best, *close]
 
     def _improved(self, policy: SchedulerPolicy | None, axis: Sequence[Setting]) -> SchedulerPolicy | None:
         """The best policy along one axis; None where the search has to stop."""
@@ -330,6 +342,19 @@ class _Search:
             merged = {name: value for setting in settings for name, value in setting.items()}
             if (policy := _with_setting(SchedulerPolicy(), merged)) is not None:
                 return policy
+
+
+def _mechanisms(policy: SchedulerPolicy) -> int:
+    """Number of properties by which the policy differs from issuing the oldest µops to any free ports."""
+    return sum(
+        (
+            policy.binding is not Binding.AT_ISSUE,
+            policy.load_age > 0,
+            policy.writeback_conflicts,
+            bool(policy.shared_buses),
+            policy.speculative_select,
+        )
+    )
 
 
 def _with_setting(policy: SchedulerPolicy, setting: Setting) -> SchedulerPolicy | None:

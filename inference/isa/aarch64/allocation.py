@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inference.isa.words.allocation import (
-    LINE,
     LOAD_BASE,
-    READ_SLOT,
     STORE_BASE,
     OperandDemands,
     WordAllocator,
@@ -20,17 +18,6 @@ from inference.isa.words.allocation import (
     partition,
     partition_bases,
 )
-
-__all__ = [
-    "ADDRESSES",
-    "COUNTER",
-    "GENERAL_NUMBERS",
-    "LINE",
-    "MEMORY",
-    "READ_SLOT",
-    "VALUES",
-    "AArch64Allocator",
-]
 
 MEMORY, COUNTER = 27, 28
 GENERAL_NUMBERS = tuple(range(18))  # x18 is the platform's

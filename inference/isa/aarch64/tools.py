@@ -4,38 +4,11 @@ from __future__ import annotations
 
 import re
 
-from inference.isa.aarch64.assembling import (
-    cpu,
-    features,
-    gnu_lines,
-    gnu_scheme,
-    instances,
-    models,
-    register_probes,
-    triple,
-)
+from inference.isa.aarch64 import assembling
 
-__all__ = [
-    "comment",
-    "cpu",
-    "every_feature",
-    "features",
-    "gnu_lines",
-    "gnu_scheme",
-    "instances",
-    "marker",
-    "models",
-    "osaca",
-    "prefixes",
-    "probe",
-    "register_probes",
-    "separator",
-    "separator_code",
-    "separator_text",
-    "simulated",
-    "triple",
-]
-
+triple, cpu, features, models = assembling.triple, assembling.cpu, assembling.features, assembling.models
+gnu_lines, gnu_scheme = assembling.gnu_lines, assembling.gnu_scheme
+instances, register_probes = assembling.instances, assembling.register_probes
 osaca = "aarch64"
 every_feature = "+all,+v8.6a,+crypto,+crc,+fullfp16,+fp16fml"
 """Releases before 16 ignore `+all`."""

@@ -20,28 +20,6 @@ from inference.isa.riscv64.printing import text_of
 from inference.isa.scheme import Scheme
 from inference.isa.words.assembling import WordBodies
 
-__all__ = [
-    "NAMES",
-    "comment",
-    "cpu",
-    "every_feature",
-    "features",
-    "gnu_lines",
-    "gnu_scheme",
-    "instances",
-    "marker",
-    "models",
-    "osaca",
-    "prefixes",
-    "probe",
-    "register_probes",
-    "separator",
-    "separator_code",
-    "separator_text",
-    "simulated",
-    "triple",
-]
-
 triple, cpu = "riscv64", "generic-rv64"
 features = "+m,+a,+f,+d,+v,+zba,+zbb,+zbs,+zfh,+zvfh,+zicond"
 """Those of the schemes, without C: LLVM has other names for compressed instructions. Older releases ignore

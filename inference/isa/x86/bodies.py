@@ -10,28 +10,14 @@ from inference.agent.protocol import Frame
 from inference.isa.dependences import InstructionAccesses
 from inference.isa.machine_bodies import DEFAULTS, BodyAccesses, Kind, LoopSize, Options
 from inference.isa.scheme import Scheme
-from inference.isa.x86.assembling import LoopCode, unroll, unroll_in_order
+from inference.isa.x86 import assembling
 from inference.isa.x86.availability import missing_feature
 from inference.isa.x86.blocks import block_of_bytes
 from inference.isa.x86.body_context import X86BodyContext
 from inference.isa.x86.dependences import accesses_of
 from inference.isa.x86.scheme_set import scheme_and_form
 
-__all__ = [
-    "around",
-    "body_accesses",
-    "breakers_of",
-    "context_of",
-    "loop_body",
-    "loop_size",
-    "machine_bodies",
-    "needs_assembler",
-    "needs_avx",
-    "padding",
-    "unroll",
-    "unroll_in_order",
-]
-
+unroll, unroll_in_order = assembling.unroll, assembling.unroll_in_order
 needs_assembler = False
 padding = ("mov GPR[64]:W, GPR[64]:R", "xchg GPR[64]:RW, GPR[64]:RW")
 
@@ -77,10 +63,10 @@ class X86Bodies:
         """Why a scheme cannot be measured within this frame, "" where it can."""
         return self.context.obstacle(scheme)
 
-    def unroll(self, terms: Sequence[tuple[str, int]]) -> LoopCode:
+    def unroll(self, terms: Sequence[tuple[str, int]]) -> assembling.LoopCode:
         return unroll(terms, **self.options.unrolling)
 
-    def unroll_in_order(self, order: Sequence[str]) -> LoopCode:
+    def unroll_in_order(self, order: Sequence[str]) -> assembling.LoopCode:
         """A body whose copies contain the schemes in this order."""
         return unroll_in_order(order, **self.options.unrolling)
 

@@ -7,32 +7,18 @@ from typing import Any
 
 from inference.isa.microarchitecture import Microarchitecture
 from inference.isa.scheme import Scheme
-from inference.isa.x86.availability import flag, missing_feature
-from inference.isa.x86.equivalent_schemes import EQUIVALENT_SCHEMES, same_work
+from inference.isa.x86 import availability, scheme_set
+from inference.isa.x86 import equivalent_schemes as equivalences
 from inference.isa.x86.microarchitectures import microarchitecture
 from inference.isa.x86.probes import PREFERRED, PROBES
-from inference.isa.x86.scheme_set import SOURCE, scheme_and_form, schemes
 from inference.isa.x86.starter_set import DIVISIONS
-
-__all__ = [
-    "core_of",
-    "divisions",
-    "equivalent_schemes",
-    "flag",
-    "missing_feature",
-    "preferred",
-    "probes",
-    "same_work",
-    "scheme_of",
-    "schemes",
-    "source",
-    "version",
-]
 
 divisions = DIVISIONS
 preferred = PREFERRED
 probes = PROBES
-equivalent_schemes = EQUIVALENT_SCHEMES
+equivalent_schemes, same_work = equivalences.EQUIVALENT_SCHEMES, equivalences.same_work
+flag, missing_feature = availability.flag, availability.missing_feature
+schemes = scheme_set.schemes
 
 RULES = "0d66426223f5"
 """Identifies the schemes that this folder's rules make of the opcode tables: sites with another identifier
@@ -41,13 +27,13 @@ load them again. Change it where `tests/isa/test_versions_of_schemes.py` finds o
 
 def scheme_of(text: str) -> Scheme | None:
     """The scheme of a text, None where there is none; it describes those of one mnemonic instead of all."""
-    pair = scheme_and_form(text)
+    pair = scheme_set.scheme_and_form(text)
     return None if pair is None else pair[0]
 
 
 def version() -> str:
     """The version of the opcode tables, and the identifier of the rules."""
-    return f"{SOURCE}, rules {RULES}"
+    return f"{scheme_set.SOURCE}, rules {RULES}"
 
 
 def source() -> str:

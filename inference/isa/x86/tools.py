@@ -8,31 +8,11 @@ from typing import cast
 
 from iced_x86 import Code, Encoder, Instruction, Register
 
-from inference.isa.x86.att import example_code, gnu_lines, gnu_scheme
+from inference.isa.x86 import att
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
 
-__all__ = [
-    "comment",
-    "cpu",
-    "every_feature",
-    "features",
-    "gnu_lines",
-    "gnu_scheme",
-    "instances",
-    "marker",
-    "models",
-    "osaca",
-    "prefixes",
-    "probe",
-    "register_probes",
-    "separator",
-    "separator_code",
-    "separator_text",
-    "simulated",
-    "triple",
-]
-
+gnu_lines, gnu_scheme = att.gnu_lines, att.gnu_scheme
 triple, cpu, features = "x86_64", "x86-64", ""
 models = "X86"
 osaca = "x86"
@@ -72,7 +52,7 @@ def separator(number: int) -> bytes:
 
 def instances(texts: Iterable[str]) -> dict[str, bytes]:
     """{scheme text: machine code of one instance}, without unknown texts."""
-    return {text: code for text in texts if (code := example_code(text))}
+    return {text: code for text in texts if (code := att.example_code(text))}
 
 
 def register_probes() -> dict[str, bytes]:

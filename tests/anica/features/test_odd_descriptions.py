@@ -22,7 +22,7 @@ from anica_app.storage.descriptions import GROUPS
 from inference.core.protocols import Json
 from inference.features.asking.block_files.request import BlockImportConfig, LoopsConfig
 from inference.features.judging.accuracy_checks.request import AccuracyCheckConfig
-from inference.features.judging.comparing.sets import SetPair
+from inference.features.judging.comparing.job import SetPair
 from inference.features.judging.engine.request import ComparisonConfig, JudgeConfig
 from inference.features.judging.findings.llvm_job import DifferenceConfig
 from inference.models import BasicBlockSet, BlockColumn, ExperimentSet, PortMapping, Predictor, Run, Upload
@@ -113,7 +113,7 @@ def _is_described(kind: RunKind) -> bool:
     """Whether its description is about blocks, predictors or campaigns."""
     rooms = ("anica_app.", "inference.features.asking.", "inference.features.judging.")
     elsewhere = ("block", "quick-block", "evaluate", "check-model")
-    return kind.job.__module__.startswith(rooms) and kind.name not in elsewhere
+    return type(kind.job()).__module__.startswith(rooms) and kind.name not in elsewhere
 
 
 def test_an_odd_value_in_any_field_is_refused_or_taken(good: dict[str, tuple[Json, list[str]]]) -> None:

@@ -124,7 +124,7 @@ def test_the_page_draws_the_core_and_its_ports_can_be_named(
     file = tmp_path / "kinds.csv"
     call_command("export", "model", "lab", "--format", "kinds-csv", "--output", str(file), stdout=StringIO())
     rows = [line for line in file.read_text().splitlines() if not line.startswith("#")]
-    assert rows[1].startswith("ALU,ALU0 ALU1,2,1,0.5,")
+    assert rows[1].startswith("ALU,ALU0 ALU1,2,1,0.5,4.0,4.0,")
 
 
 def test_a_patch_of_llvm_needs_the_sources_that_the_operator_names(

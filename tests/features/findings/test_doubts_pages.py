@@ -14,6 +14,7 @@ from pytest_django import DjangoAssertNumQueries
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Value
 from inference.core.misfits import LABELS, Doubt, DoubtKind
+from inference.features.judging.findings import doubts
 from inference.features.judging.findings.doubts import decisions, doubts_of
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.storage.evaluations import evaluate
@@ -238,3 +239,22 @@ def test_the_page_takes_a_bounded_number_of_queries(
 ):
     with django_assert_max_num_queries(MAX_QUERIES):
         tab(visitor, row, **{"with": other.pk})
+
+
+def test_a_reason_that_many_schemes_share_stands_once(
+    row: PortMapping, visitor: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows refer to it by number, behind the schemes with reasons of their own."""
+    monkeypatch.setattr(doubts, "MANY", 2)
+    characterised = row.characterisations.filter(scheme__text__in=[ADD, IMUL, CMOV])
+    assert characterised.update(doubts=["hidden beside the bottleneck"]) == 3
+    row.characterisations.filter(scheme__text=CMOV).update(
+        doubts=["hidden beside the bottleneck", "R_max; odd"]
+    )
+    answer = visitor.get(reverse("mapping", args=[row.pk]), {"tab": "doubts", "kind": "ambiguous"})
+    assert answer.context["shared_reasons"] == {"hidden beside the bottleneck": 3}
+    assert answer.content.decode().count("idden beside the bottleneck") == 1
+    why = {str(cells[1][1]): str(cells[WHY][1]) for cells, _ in answer.context["rows"]}
+    assert why[ADD].endswith("reason 1")
+    assert "R_max; odd; reason 1" in why[CMOV]
+    assert list(why).index(CMOV) < list(why).index(ADD)

@@ -149,6 +149,10 @@ def test_the_form_estimates_and_starts_a_run(visitor: Client, machine: Machine) 
     assert work_off(run).state == Run.State.DONE
     made = LatencySet.objects.get()
     assert reverse("latency-set", args=[made.pk]) in visitor.get(reverse("run", args=[run.pk])).text
+    Run.objects.filter(pk=run.pk).update(busy_seconds=77.0)
+    again = visitor.post(address, {"selection": "filter", "filter": "imul", "press": "estimate"})
+    assert round(again.context["estimate"].effort.seconds) == 77
+    assert "As the last such run on this computer took." in again.context["estimate"].note
 
 
 def test_pages_show_values_bounds_and_chains(visitor: Client, measured: LatencySet) -> None:

@@ -22,7 +22,7 @@ from tests.runs.machines.fixtures import (
     wait_until_online,
 )
 
-QUICK = RunKind("quick", "Quick", CountJob, "Quick", {}, lane=Lane.INTERACTIVE)
+QUICK = RunKind("quick", "Quick", "Quick", {}, job=CountJob, lane=Lane.INTERACTIVE)
 
 
 @pytest.fixture(autouse=True)

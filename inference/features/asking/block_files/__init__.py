@@ -6,29 +6,16 @@ import re
 from typing import TYPE_CHECKING
 
 from inference.formats.other_formats import ImporterEntry
-from inference.runs.kinds import Job, Lane, RunKind
+from inference.runs.kinds import Lane, RunKind
 
 if TYPE_CHECKING:
     from inference.formats.other_formats import Importer
-
-
-def _import_job() -> Job:
-    from inference.features.asking.block_files.job import BlockImportJob  # noqa: PLC0415  runs load it
-
-    return BlockImportJob()
-
-
-def _loops_job() -> Job:
-    from inference.features.asking.block_files.job import LoopsJob  # noqa: PLC0415  runs load it
-
-    return LoopsJob()
 
 
 KINDS = (
     RunKind(
         "import-anica",
         label="Block import",
-        job=_import_job,
         summary="A basic-block set or a campaign from a file",
         example={"upload": 5, "name": "BHive on Haswell", "broken": "skip", "numbers": "cycles"},
         lane=Lane.SHORT,
@@ -36,7 +23,6 @@ KINDS = (
     RunKind(
         "loops",
         label="Loop search",
-        job=_loops_job,
         summary="The loops of a compiled program",
         example={"upload": 5, "functions": "mat*"},
         lane=Lane.SHORT,

@@ -94,3 +94,6 @@ def _result(upload: Upload, loops: ProgramLoops) -> tuple[Json, Sequence[Event]]
     log: list[Event] = [Log("info", line) for line in loops.lines()]
     result = {**facts, "total": loops.total, "isa": loops.isa, "lines": loops.lines(), "loops": listed}
     return result, [*log, ResultStored(facts)]
+
+
+JOBS = {"import-anica": BlockImportJob, "loops": LoopsJob}

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
-from inference.runs.kinds import Job, RunKind
-
-
-def _columns_job() -> Job:
-    from inference.features.asking.block_sets.columns import ColumnsJob  # noqa: PLC0415  runs load it
-
-    return ColumnsJob()
-
+from inference.runs.kinds import RunKind
 
 KINDS = (
     RunKind(
         "columns",
         label="Predictions",
-        job=_columns_job,
         summary="Predictions for all blocks of a set",
         example={"block_set": 6, "predictors": [2, 5]},
     ),

@@ -11,7 +11,7 @@ from ninja import Query, Router, Status
 from pydantic import Field
 
 from inference.features.asking.block_sets.columns import KIND as NEW_COLUMNS
-from inference.features.asking.block_sets.columns import MAX_PREDICTORS
+from inference.features.asking.block_sets.job import MAX_PREDICTORS
 from inference.features.asking.block_sets.query import (
     SET_ORDERS,
     BlockFilter,

@@ -12,7 +12,8 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 
-from inference.features.asking.block_sets.columns import KIND, ColumnsConfig
+from inference.features.asking.block_sets.columns import KIND
+from inference.features.asking.block_sets.job import ColumnsConfig
 from inference.features.asking.block_sets.query import (
     SET_ORDERS,
     BlockFilter,

@@ -14,7 +14,7 @@ from inference.agent.protocol import Result
 from inference.core.events import Event, ExperimentsCounted, Log, PhaseStarted, Progress, ResultStored
 from inference.core.protocols import Json
 from inference.features.asking.blocks.events import MAX_BLOCKS, BlockMeasured
-from inference.isa.blocks import block_of_hex, general_registers, isa_of_fields, reads_of
+from inference.isa.blocks import block_of_hex, blocks_name, general_registers, isa_of_fields, reads_of
 from inference.isa.code.block import Block, BlockError
 from inference.isa.start_values import StartValues, repetitions
 from inference.measuring.blocks import BlockOptions, obstacle
@@ -25,7 +25,7 @@ from inference.runs.machines.blocks import open_block_measurer
 from inference.runs.machines.facts import read_block_machine
 from inference.runs.request import RunRequest, needed_row, settings_of
 from inference.storage.instruction_sets import code_isa
-from inference.storage.names import blocks_name, processor_name, result_name
+from inference.storage.names import processor_name, result_name
 
 _PATTERNS = ("vector", "memory")
 _MASKS = "masks"
@@ -214,3 +214,6 @@ def archived(config: Json) -> Json:
     value = BlockConfig.from_archive(config)
     start_of(value.options, value.values)
     return value.as_json() | {"blocks": read_blocks(value.blocks, value.options, isa_of_fields(config))}
+
+
+JOBS = {"block": BlockJob, "quick-block": QuickBlockJob}

@@ -292,6 +292,8 @@ def _listing(
 def _row_listing(row: Predictor) -> PredictorListing:
     kind = kind_of(row.kind)
     version = str(row.identity.get("version", ""))
+    if release := re.search(r"\d+(?:\.\d+)+", version):  # "Debian LLVM version 14.0.6 · Optimized build."
+        version = release[0]
     try:
         open_predictor(row, isa=kind.isas_of(row.options)[0]).close()
     except PredictorError as error:

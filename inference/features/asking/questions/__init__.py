@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from inference.runs.kinds import Job, Lane, RunKind
-
-
-def _job() -> Job:
-    from inference.features.asking.questions.job import AskJob  # noqa: PLC0415  runs load it
-
-    return AskJob()
-
+from inference.runs.kinds import Lane, RunKind
 
 KINDS = (
     RunKind(
         "ask",
         label="Block query",
-        job=_job,
         summary="Predictions for basic blocks",
         example={"predictors": [2, 5], "blocks": ["4801d8480fafc3"], "anew": False},
         lane=Lane.INTERACTIVE,

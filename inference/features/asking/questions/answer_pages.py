@@ -35,7 +35,7 @@ from inference.features.asking.questions.query import (
 )
 from inference.features.running.runs.kind_presentation import KindPresentation, RunOutcome
 from inference.formats.quoting import csv_text
-from inference.isa.blocks import block_of_bytes, intel_or_digits, isa_of_fields
+from inference.isa.blocks import block_of_bytes, blocks_name, intel_or_digits, isa_of_fields
 from inference.isa.code.block import Block, BlockName
 from inference.isa.targets import DEFAULT
 from inference.models import ISA, Predictor, Run
@@ -43,7 +43,7 @@ from inference.predictors.answer_arrays import outlying_answers, relative_spread
 from inference.predictors.memory_variants import variants
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
-from inference.storage.names import blocks_name, result_name
+from inference.storage.names import result_name
 from inference.web.contributions import Context, PanelPlace, handle_panel_form, origins_of, rendered_panels
 from inference.web.file_answers import table_answer
 from inference.web.paging import Order

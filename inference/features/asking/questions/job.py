@@ -17,7 +17,7 @@ from inference.features.asking.predictors.modes import rows_in_mode
 from inference.features.asking.predictors.opening import open_predictor
 from inference.features.asking.questions.query import KIND, PredictorReport, event_of
 from inference.features.asking.questions.request import AskConfig
-from inference.isa.blocks import block_of_hex, isa_of_fields
+from inference.isa.blocks import block_of_hex, blocks_name, isa_of_fields
 from inference.isa.code.block import BlockError
 from inference.models import Predictor, Run
 from inference.predictors import machine
@@ -26,7 +26,6 @@ from inference.predictors.protocol import Predictor as Tool
 from inference.runs.errors import ConfigError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.request import read_rows
-from inference.storage.names import blocks_name
 
 MAX_THREADS = 6
 """Predictors that work at a time, machines not counted: their threads only wait for measurements."""
@@ -159,3 +158,6 @@ def _blocks(texts: Sequence[str], isa: str) -> list[str]:
         except BlockError as error:
             raise ConfigError(f"blocks, number {number}: {error}") from error
     return codes
+
+
+JOBS = {"ask": AskJob}

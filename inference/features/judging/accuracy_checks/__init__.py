@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from inference.runs.kinds import Job, Lane, RunKind
-
-
-def _job() -> Job:
-    from inference.features.judging.accuracy_checks.job import AccuracyCheckJob  # noqa: PLC0415  runs load it
-
-    return AccuracyCheckJob()
-
+from inference.runs.kinds import Lane, RunKind
 
 KINDS = (
     RunKind(
         "accuracy-check",
         label="Accuracy check",
-        job=_job,
         summary="Accuracy of core models, mappings and tools on a machine",
         example={"machine": 1, "block_set": 6, "blocks": 500, "seed": 1},
         lane=Lane.MEASURING,

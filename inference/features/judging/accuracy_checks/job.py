@@ -112,3 +112,6 @@ def _measuring(machine: Machine, mode: str) -> Predictor:
         return row_for(measuring.KIND, kind_of(measuring.KIND).in_mode({"machine": machine.name}, mode))
     except PredictorError as error:
         raise JobError(str(error)) from error
+
+
+JOBS = {"accuracy-check": AccuracyCheckJob}

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from inference.runs.kinds import Job, Lane, RunKind
-
-
-def _job() -> Job:
-    from inference.features.judging.column_accuracy.job import AccuracyJob  # noqa: PLC0415  runs load it
-
-    return AccuracyJob()
-
+from inference.runs.kinds import Lane, RunKind
 
 KINDS = (
     RunKind(
         "accuracy",
         label="Accuracy",
-        job=_job,
         summary="Accuracy of the columns of a basic-block set against one of them",
         example={"block_set": 6, "reference": 8},
         lane=Lane.SHORT,

@@ -58,3 +58,6 @@ class AccuracyJob(JudgeJob):
             return {"accuracy": accuracy_of_sheet(sheet, config.reference, list(names.items()))}
 
         return self.compare(task, described, facts=facts)
+
+
+JOBS = {"accuracy": AccuracyJob}

@@ -23,7 +23,7 @@ from inference.formats.problems import ExchangeError
 from inference.models import LatencySet, SchemeLatencies
 from inference.models.scheme_search import matching_texts
 from inference.web.paging import Order
-from inference.web.published_page import PublishedTable
+from inference.web.published_page import ProperName, PublishedTable
 
 ABSOLUTE, RELATIVE = 0.1, 0.02
 """Cycles, and share of the longer latency, by which two measurements of one latency may differ."""
@@ -316,7 +316,7 @@ def pairs_table(
     `url`: the page of a scheme, or with the place of a set, the page with its chains.
     """
     heads = (
-        *(code("scheme"), text("from → to"), *(text(f"{name}, cycles") for name in names)),
+        *(code("scheme"), text("from → to"), *(text(ProperName(f"{name}, cycles")) for name in names)),
         *(choice("relation"), number("difference, cycles")),
     )
     lines = tuple(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -31,8 +30,7 @@ from inference.features.judging.engine.evaluation_sheets import (
     median_items,
     unsaved_comparison,
 )
-from inference.features.judging.engine.item_answers import MedianAnswers, answers_of_other_set
-from inference.features.judging.engine.judge_jobs import JudgeJob
+from inference.features.judging.engine.item_answers import answers_of_other_set
 from inference.features.judging.engine.query import (
     FULL_COMPARISON,
     SheetKey,
@@ -42,14 +40,10 @@ from inference.features.judging.engine.query import (
     comparison_rows,
     sheet_of,
 )
-from inference.features.judging.engine.request import COMPARE_SETS, JudgeConfig
-from inference.features.judging.engine.sources import SourceKind
+from inference.features.judging.engine.request import COMPARE_SETS
 from inference.features.library.sets.query import STORED_FROM
 from inference.formats.problems import ExchangeError
 from inference.models import ComparedColumn, Comparison, ExperimentSet, Measurement, Run
-from inference.runs.kinds import Store, Task
-from inference.runs.request import RunRequest, needed_row, read_row
-from inference.storage.names import row_names
 from inference.storage.rows import rows_of
 from inference.storage.streaming import set_chunks
 
@@ -83,7 +77,7 @@ class ComparedSets:
     @cached_property
     def only(self) -> tuple[int, int]:
         stored = self.row.unsaved is None
-        there = self.row.run.result["of_second"] if stored else _settled_experiments(self.second)
+        there = self.row.run.result["of_second"] if stored else settled_experiments(self.second)
         return self.row.n - self.n, there - self.n
 
     @cached_property
@@ -134,8 +128,8 @@ def compared_sets(
     `ExchangeError` for sets that cannot be compared.
     """
     require_comparable(first, second)
-    state = _state(first, second)
-    stored = comparison_rows().filter(run__kind=COMPARE_SETS, run__config=_config(first, second))
+    state = state_of_sets(first, second)
+    stored = comparison_rows().filter(run__kind=COMPARE_SETS, run__config=pair_config(first, second))
     row = stored.order_by("-pk").first()
     if row is not None and row.run.result["of"] == state:
         return ComparedSets(first, second, row)
@@ -146,20 +140,20 @@ def compared_sets(
 
 def comparing_run(first: ExperimentSet, second: ExperimentSet) -> Run | None:
     """The unfinished run that computes the comparison, None without one."""
-    runs = Run.objects.filter(kind=COMPARE_SETS, config=_config(first, second))
+    runs = Run.objects.filter(kind=COMPARE_SETS, config=pair_config(first, second))
     return runs.exclude(state__in=Run.FINAL).first()
 
 
-def _config(first: ExperimentSet, second: ExperimentSet) -> Json:
+def pair_config(first: ExperimentSet, second: ExperimentSet) -> Json:
     return {"first": first.pk, "second": second.pk}
 
 
-def _state(first: ExperimentSet, second: ExperimentSet) -> list[Json]:
+def state_of_sets(first: ExperimentSet, second: ExperimentSet) -> list[Json]:
     """The state of both sets, which tells whether a stored comparison is up to date."""
     return [rows_of(first), rows_of(second)]
 
 
-def _settled_experiments(row: ExperimentSet) -> int:
+def settled_experiments(row: ExperimentSet) -> int:
     settled = row.measurements.filter(state=Measurement.State.SETTLED)
     return settled.order_by().values("experiment").distinct().count()
 
@@ -167,7 +161,7 @@ def _settled_experiments(row: ExperimentSet) -> int:
 def _unsaved(first: ExperimentSet, second: ExperimentSet, state: list[Json]) -> Comparison:
     key = SheetKey(_pair_sheet, (first.pk, second.pk, str(state)))
     table = sheet_of(key).items.table
-    query = urlencode(_config(first, second))
+    query = urlencode(pair_config(first, second))
     return unsaved_comparison(
         key,
         [{"kind": ComparedColumn.Kind.SET, "name": second.name, "experiment_set": second}],
@@ -181,48 +175,8 @@ def _unsaved(first: ExperimentSet, second: ExperimentSet, state: list[Json]) -> 
     )
 
 
-def _pair_sheet(first: int, second: int, _state: str) -> AnswerSheet:
+def _pair_sheet(first: int, second: int, state_of_sets: str) -> AnswerSheet:
     first_row, second_row = (SET_ROWS.get(pk=pk) for pk in (first, second))
     chunks = list(set_chunks(first_row))
     items, cycles = median_items(experiment_items(chunks), measured_cycles(chunks))
     return AnswerSheet(items, cycles, [answers_of_other_set(items, second_row)])
-
-
-class SetPair(RunRequest):
-    """The row ids of two experiment sets."""
-
-    noun = "a comparison of sets"
-    first: int
-    second: int
-
-
-class CompareSetsJob(JudgeJob):
-    def check(self, config: Json) -> Json:
-        """The description. Raises `ConfigError`, or `ExchangeError` for sets that do not fit."""
-        pair = SetPair.read(config)
-        require_comparable(*(read_row(SET_ROWS, name, pk) for name, pk in pair.as_json().items()))
-        return pair.as_json()
-
-    def default_name(self, config: Json) -> str:
-        return " and ".join(row_names(ExperimentSet, (config["first"], config["second"])))
-
-    def work(self, task: Task) -> Store:
-        """Compare the sets. Raises `JobError` if one has been deleted."""
-        first, second = (needed_row(SET_ROWS, task.run.config[name]) for name in ("first", "second"))
-        state = _state(first, second)  # first, so that later measurements make the result out of date
-        config = JudgeConfig(experiment_set=first.pk, sources=[f"{SourceKind.SET}:{second.pk}"])
-
-        def facts(sheet: AnswerSheet, _columns: Any) -> Json:
-            points = sheet.compare(0)
-            share = Closeness.of(100 * abs(points.errors)).share(5.0) if len(points) else None
-            return {
-                **_config(first, second),
-                "name": f"{first.name} and {second.name}",
-                "n": len(points),
-                "within_5": None if share is None else round(share, 2),
-                "of": state,
-                "of_second": _settled_experiments(second),
-            }
-
-        reader = MedianAnswers(task, first, config, [])
-        return self.compare(task, config, reader, facts, needs_reference=False)

@@ -55,6 +55,7 @@ from inference.storage.answer_sheets import answers_field, column_heat_maps, col
 from inference.storage.names import enumerated, result_name
 
 STAGES = ("read", "ask", "sum up")
+LABELS = ("Read the items", "Ask the predictors", "Sum up")
 
 
 ExtraFacts = Callable[[AnswerSheet, Sequence[ComparisonColumn]], Json]
@@ -137,7 +138,7 @@ class ComparisonJob(JudgeJob):
 
 
 def _report_stage(task: Task, index: int) -> None:
-    task.reporter.emit(PhaseStarted(STAGES[index], index + 1, STAGES))
+    task.reporter.emit(PhaseStarted(STAGES[index], index + 1, LABELS))
 
 
 def _subject(config: JudgeConfig) -> Subject:
@@ -371,3 +372,6 @@ def _largest(model: core_model.ModelledBlocks, code: bytes) -> str:
     except BlockError:
         return ""
     return str(prediction.bounds[0].kind) if prediction.bounds and not prediction.unknown else ""
+
+
+JOBS = {"judge": JudgeJob, "comparison": ComparisonJob}

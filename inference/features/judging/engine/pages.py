@@ -40,7 +40,7 @@ from inference.features.judging.engine.view_addresses import (
 from inference.features.judging.engine.view_tabs import views_context
 from inference.features.judging.engine.views import VIEWS
 from inference.features.running.runs.kind_presentation import KindPresentation
-from inference.features.running.runs.query import newest_runs
+from inference.features.running.runs.query import newest_runs, plan_context
 from inference.formats.provenance import head_of
 from inference.formats.quoting import cell, csv_text, rows_text
 from inference.isa.search import SearchError
@@ -85,6 +85,7 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
     row = comparison_rows().filter(run=run).first()
     context: dict[str, Any] = {"run": run, "working": run.state not in Run.FINAL}
     if row is None:
+        context |= plan_context(run) if context["working"] else {}
         context["earlier"] = list(map(page_cells, result_tables(run.result)))
         return render(request, "inference/engine/comparison.html", context)
     context |= views_context(request, row, "scores")

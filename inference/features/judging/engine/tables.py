@@ -13,7 +13,7 @@ from inference.core.protocols import Json
 from inference.formats.quoting import csv_text
 from inference.isa.blocks import intel_or_digits
 from inference.isa.targets import DEFAULT
-from inference.web.published_page import CellKind, PublishedColumn, PublishedTable, Value
+from inference.web.published_page import CellKind, ProperName, PublishedColumn, PublishedTable, Value
 
 Buttons = Sequence[tuple[str, str]]
 """(value, label) of each button of a row."""
@@ -260,5 +260,5 @@ def disagreement_table(
         )
         for place, name in enumerate(names)
     )
-    heads = (text(title), *(number(name, 1) for name in names))
+    heads = (text(title), *(number(ProperName(name), 1) for name in names))
     return PublishedTable("matrix", "How often each two disagree", heads, rows, note)

@@ -112,3 +112,6 @@ def _store(
     }
     log: Event = Log("info", summary_of(evaluation))
     return result, [log, ResultStored(result)]
+
+
+JOBS = {"evaluate": EvaluateJob}

@@ -7,26 +7,12 @@ kinds of runs find more: `check-model` measures how well the port mapping model 
 
 from __future__ import annotations
 
-from inference.runs.kinds import Job, Lane, RunKind
-
-
-def _llvm_job() -> Job:
-    from inference.features.judging.findings.llvm_job import LlvmDifferenceJob  # noqa: PLC0415  runs load it
-
-    return LlvmDifferenceJob()
-
-
-def _check_job() -> Job:
-    from inference.features.judging.findings.model_check_job import CheckModelJob  # noqa: PLC0415  runs load it
-
-    return CheckModelJob()
-
+from inference.runs.kinds import Lane, RunKind
 
 KINDS = (
     RunKind(
         "llvm-difference",
         label="LLVM comparison",
-        job=_llvm_job,
         summary="A port mapping compared with LLVM’s scheduling model",
         example={"mapping": 7, "cpu": "haswell", "tolerance": 0.2},
         lane=Lane.SHORT,
@@ -34,7 +20,6 @@ KINDS = (
     RunKind(
         "check-model",
         label="Model check",
-        job=_check_job,
         summary="How well the port mapping model describes a machine",
         example={"machine": 2, "reference": 7, "mixes": 200, "sequences": 50},
         lane=Lane.MEASURING,

@@ -362,3 +362,6 @@ def _store(run: int, row: PortMapping, report: LlvmDifference) -> tuple[Json, Se
     }
     text = f"{report.tool}: {len(report.differing)} of {report.asked} schemes differ"
     return {**summary, "report": report.as_json()}, [Log("info", text), ResultStored(summary)]
+
+
+JOBS = {"llvm-difference": LlvmDifferenceJob}

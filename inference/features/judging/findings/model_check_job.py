@@ -341,3 +341,6 @@ def _result_of_multiset(experiment: Experiment, result: Measured) -> Measured:
     order = "order: " + " ".join(str(number[scheme]) for scheme in experiment.order)
     note = f"{order}; {result.note}" if result.note else order
     return replace(result, experiment=experiment.multiset, note=note)
+
+
+JOBS = {"check-model": CheckModelJob}

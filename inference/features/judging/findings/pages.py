@@ -1,4 +1,4 @@
-"""Pages of findings: tabs of a mapping, the conflicts of a set, CSV files, and buttons that measure."""
+"""Tabs of a mapping: doubts, excess and classes, with a CSV file and buttons that measure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import BadRequest
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import path, reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
@@ -20,22 +20,16 @@ from inference.core.mapping import ports_in
 from inference.core.metrics import Scores
 from inference.core.misfits import LABELS, MIN_EXCESS, Doubt, DoubtKind, Doubts, Excess, ExcessGroup
 from inference.features.judging.engine.excess_view import MAX_ITEMS, excess_in, excess_table, sets_for
-from inference.features.judging.engine.tables import Buttons, LinkedText, code, csv_of, page_cells
-from inference.features.judging.findings.conflicts import (
-    SetConflicts,
-    conflicts_in,
-    pairs_table,
-)
+from inference.features.judging.engine.tables import Buttons, LinkedText, code, page_cells
 from inference.features.judging.findings.congruence import congruence_of
 from inference.features.judging.findings.doubts import MappingDoubts, doubts_table, requested_doubts
 from inference.features.judging.findings.evidence import Remeasurement
-from inference.features.judging.findings.request import NONE, ConflictsBy, ConflictsRequest, DoubtsRequest
+from inference.features.judging.findings.request import NONE, DoubtsRequest
 from inference.features.learning.explained.query import is_explained
 from inference.features.learning.explained.remeasuring import machine_options
 from inference.features.learning.inferring.cegar_page import experiment_url
 from inference.features.learning.inferring.classes_section import FEW_COMPARED, classes_context
 from inference.features.library.mappings.query import MappingSubject, comparable
-from inference.figures.conflicts import conflict_figure
 from inference.isa.search import SearchError
 from inference.isa.targets import target_of
 from inference.models import ExperimentSet, InstructionScheme, PortMapping
@@ -43,7 +37,7 @@ from inference.storage.evaluations import other_core
 from inference.storage.evidence import KEY as SEARCHED
 from inference.storage.rows import ids_of_schemes
 from inference.web.contributions import Context, MenuEntry, MenuPlace, PagePanel, PanelPlace
-from inference.web.file_answers import file_answer, table_answer
+from inference.web.file_answers import file_answer
 from inference.web.listed_mappings import source_label
 from inference.web.paging import page_in_memory
 from inference.web.validation import RequestError, number_parameter, read
@@ -52,8 +46,6 @@ PAGE_SIZE = 25
 MAX_GROUPS = 25
 MAX_BARS = 8
 """Groups in the picture; the table has more."""
-MAX_PAIRS = 60
-"""Listed pairs of a scheme, or of two classes."""
 ADDRESS_NAMES = {"other": "with", "evaluation": "by"}
 """{field of the request: its parameter in the address}."""
 
@@ -290,87 +282,10 @@ def mapping_classes_measure(request: HttpRequest, pk: int) -> HttpResponse:
     return Remeasurement(row, pairs, 1, f"{row.name[:100]}: pairs for its classes").from_page(request, back)
 
 
-def set_conflicts(request: HttpRequest, pk: int) -> HttpResponse:
-    """The conflict matrix, and the experiments of the cell or row in the address."""
-    row = get_object_or_404(ExperimentSet.objects.select_related("isa", "machine"), pk=pk)
-    conflicts_request = read(ConflictsRequest, request.GET)
-    context: dict[str, Any] = {"set": row, "asked": conflicts_request, "by": [by.value for by in ConflictsBy]}
-    try:
-        context |= _conflicts_context(request, conflicts_in(row, conflicts_request), conflicts_request.by)
-    except SearchError as error:
-        context["error"] = str(error)
-    status = 400 if "error" in context else 200
-    return render(request, "inference/findings/conflicts.html", context, status=status)
-
-
-def set_conflicts_csv(request: HttpRequest, pk: int) -> HttpResponse:
-    row = get_object_or_404(ExperimentSet.objects.select_related("isa"), pk=pk)
-    try:
-        pairs = conflicts_in(row, read(ConflictsRequest, request.GET)).all_pairs()
-    except SearchError as error:
-        raise Http404(str(error)) from error
-    return table_answer(csv_of(pairs_table(pairs)), f"{row.name} conflicts", **{"experiment set": row.name})
-
-
-NumberedSchemes = Sequence[tuple[int, str]]
-"""(row id, text) of the schemes of a matrix row, or of a class."""
-
-
-def _conflicts_context(request: HttpRequest, conflicts: SetConflicts, by: ConflictsBy) -> dict[str, Any]:
-    def numbered(members: Sequence[Sequence[str]]) -> list[NumberedSchemes]:
-        return [[(conflicts.ids[text], text) for text in schemes] for schemes in members]
-
-    members, shares = conflicts.rows(by)
-    rows, classes = numbered(members), numbered(conflicts.matrix.classes)
-    labels = [
-        f"{first} + {len(equal_schemes)}" if equal_schemes else first for first, *equal_schemes in members
-    ]
-    figure = {
-        "figure": conflict_figure(labels, shares),
-        "ids": [schemes[0][0] for schemes in rows],
-        # Rows of each class, one after the other.
-        "sizes": [1] * len(rows) if len(rows) == len(classes) else list(map(len, classes)),
-    }
-    return {
-        "conflicts": conflicts,
-        "pairs": len(conflicts.conflicts.pairs),
-        "members": rows,
-        "classes": classes,
-        "figure": figure,
-        **_chosen_pairs(request, conflicts, rows),
-    }
-
-
-def _chosen_pairs(
-    request: HttpRequest, conflicts: SetConflicts, rows: Sequence[NumberedSchemes]
-) -> dict[str, Any]:
-    """The pairs of the row or cell in the address, which names one scheme of each matrix row."""
-    first, second = (_row(rows, number_parameter(request, name)) for name in ("first", "second"))
-    if first is None:
-        return {}
-    if second is None or (second == first and len(first) == 1):
-        pairs, second = conflicts.pairs_of(first[0][1]), None
-    else:
-        pairs = conflicts.pairs_between(*([text for _, text in schemes] for schemes in (first, second)))
-    cells = page_cells(pairs_table(pairs[:MAX_PAIRS]))
-    return {"first": first, "second": second, "total": len(pairs), **cells}
-
-
-def _row(rows: Sequence[NumberedSchemes], scheme: int | None) -> NumberedSchemes | None:
-    if scheme is None:
-        return None
-    for schemes in rows:
-        if scheme in dict(schemes):
-            return schemes
-    raise Http404(f"scheme {scheme} is in no pair of this matrix")
-
-
 urlpatterns = [
     path("mappings/<int:pk>/doubts.csv", mapping_doubts_csv, name="mapping-doubts-csv"),
     path("mappings/<int:pk>/doubts/", mapping_doubts_measure, name="mapping-doubts-measure"),
     path("mappings/<int:pk>/classes/", mapping_classes_measure, name="mapping-classes-measure"),
-    path("sets/<int:pk>/conflicts/", set_conflicts, name="set-conflicts"),
-    path("sets/<int:pk>/conflicts/csv/", set_conflicts_csv, name="set-conflicts-csv"),
 ]
 
 

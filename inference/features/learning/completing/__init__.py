@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from inference.runs.kinds import Job, Lane, RunKind
-
-
-def _job() -> Job:
-    from inference.features.learning.completing.job import CompletionJob  # noqa: PLC0415  runs load it
-
-    return CompletionJob()
-
+from inference.runs.kinds import Lane, RunKind
 
 KINDS = (
     RunKind(
         "complete",
         label="Missing instructions",
-        job=_job,
         summary="Measuring what a core model lacks",
         example={"core_model": 1, "schemes": [12, 40]},
         lane=Lane.INTERACTIVE,

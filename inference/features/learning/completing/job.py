@@ -307,3 +307,6 @@ def _store_mapping(
     copy_characterisations(base, row, [verdict.scheme for verdict in completion.characterisations])
     store_characterisations(row, completion.characterisations)
     return row
+
+
+JOBS = {"complete": CompletionJob}

@@ -46,6 +46,7 @@ from inference.features.learning.core_model.storing import (
 )
 from inference.features.learning.scheduler.query import CAVEAT, scheduler_view
 from inference.features.library.gallery.query import RecordedCore
+from inference.features.library.mappings.query import port_mappings
 from inference.features.library.uploads.query import waiting_uploads
 from inference.figures.core_diagram import core_drawing, latency_span
 from inference.formats.core_model_json import PORT_NAME_LIMIT, CoreModelDocument
@@ -57,6 +58,7 @@ from inference.storage.exporting import CORE_MODEL_EXPORTS
 from inference.storage.names import NAME_LIMIT, free_name, processor_name, result_name
 from inference.web.contributions import Context, PagePanel, PanelPlace, rendered_panels
 from inference.web.file_answers import attachment
+from inference.web.listed_mappings import ListedMapping, listed_mappings
 from inference.web.naming import naming_paths
 from inference.web.paging import list_page
 from inference.web.request_fields import NOT_STARTED, StrictForm, start_run
@@ -72,9 +74,24 @@ def core_models_page(request: HttpRequest) -> HttpResponse:
         COLUMNS,
         "-created",
         lambda page: {
-            "rows": list(zip(page.rows, contents_of(page.rows), map(core_label, page.rows), strict=True))
+            "rows": list(
+                zip(
+                    page.rows,
+                    contents_of(page.rows),
+                    map(core_label, page.rows),
+                    _listed_ports(page.rows),
+                    strict=True,
+                )
+            )
         },
     )
+
+
+def _listed_ports(rows: Sequence[StoredCoreModel]) -> list[ListedMapping | None]:
+    """The port mappings of core models with what judges them; None without one (two queries)."""
+    mappings = port_mappings().filter(pk__in=[row.mapping_id for row in rows if row.mapping_id])
+    by_id = {listed.mapping.pk: listed for listed in listed_mappings(mappings)}
+    return [by_id.get(row.mapping_id) for row in rows]
 
 
 @dataclass(frozen=True)
@@ -236,17 +253,25 @@ class PortNamesForm(StrictForm):
             )
             for port in compared_core(row).overview.ports
         }
+        self.idle = {field for field, port in self.of.items() if not kinds.get(port)}
         for field, port in self.of.items():
             self.fields[field] = forms.CharField(
                 max_length=PORT_NAME_LIMIT,
                 required=False,
                 label=f"Port {port}",
                 initial=names.get(port, ""),
-                help_text=kinds.get(port, "") or "No kind of instruction needs it.",
+                help_text=kinds.get(port, ""),
                 widget=forms.TextInput(
                     attrs={"autocomplete": "off", "spellcheck": "false", "placeholder": labels.get(port, "")}
                 ),
             )
+
+    def fields_in_use(self) -> list[forms.BoundField]:
+        return [field for field in self.visible_fields() if field.name not in self.idle]
+
+    def idle_fields(self) -> list[forms.BoundField]:
+        """The fields of ports that no described kind of instruction needs."""
+        return [field for field in self.visible_fields() if field.name in self.idle]
 
     def names(self) -> dict[str, str]:
         return {port: self.cleaned_data[field] for field, port in self.of.items()}
@@ -325,7 +350,7 @@ _NEWEST = 6
 
 def _of_machine(_request: HttpRequest, machine: Machine) -> Context | None:
     models = list(core_models().filter(machine=machine)[:_NEWEST])
-    return {"core_models": models} if models else None
+    return {"core_models": list(zip(models, _listed_ports(models), strict=True))} if models else None
 
 
 PANELS = (PagePanel(PanelPlace.MACHINE, "core", "Core", "inference/core_model/of_machine.html", _of_machine),)

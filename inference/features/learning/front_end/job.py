@@ -105,3 +105,6 @@ def _store(run: Run, machine: Machine, readings: Readings, identity: Json) -> tu
     }
     text = f"{len(readings)} codes timed, {settled} of them settled"
     return result, [Log("info", text), ResultStored(result)]
+
+
+JOBS = {"front-end": FrontEndJob}

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inference.runs.kinds import Job, RunKind
+from inference.runs.kinds import RunKind
 
 if TYPE_CHECKING:
     from inference.models import Run
-
-
-def _job() -> Job:
-    from inference.features.learning.inferring.job import InferJob  # noqa: PLC0415  runs load it
-
-    return InferJob()
 
 
 def _partial_result(run: Run) -> str:
@@ -32,7 +26,6 @@ KINDS = (
     RunKind(
         "infer",
         label="Inference",
-        job=_job,
         summary="Inference of a port mapping",
         example={
             "algorithm": "pmevo",

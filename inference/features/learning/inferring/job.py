@@ -313,3 +313,6 @@ def _logged(size_of: Callable[[Experiment], LoopSize], stages: Stages) -> Callab
         return size_of(experiment)
 
     return logged
+
+
+JOBS = {"infer": InferJob}

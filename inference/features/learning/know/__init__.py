@@ -6,19 +6,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inference.runs.kinds import Job, Lane, PlannedPart, RunKind
+from inference.runs.kinds import Lane, PlannedPart, RunKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from inference.core.protocols import Json
     from inference.models import Run
-
-
-def _job() -> Job:
-    from inference.features.learning.know.job import KnowJob  # noqa: PLC0415  runs load it
-
-    return KnowJob()
 
 
 def _parts(config: Json, run: Run | None) -> Sequence[PlannedPart]:
@@ -31,7 +25,6 @@ KINDS = (
     RunKind(
         "know",
         label="Profile this CPU",
-        job=_job,
         summary="Profiling a machine’s core",
         example={"machine": 2, "schemes": "starter"},
         lane=Lane.MEASURING,

@@ -166,3 +166,6 @@ def _store(run: Run, outcomes: Sequence[PartOutcome]) -> tuple[Json, Sequence[Ev
     completed = sum(bool(outcome.result_name) for outcome in outcomes)
     text = f"{completed} of {len(outcomes)} parts are complete"
     return result, [Log("info", text), ResultStored(result)]
+
+
+JOBS = {"know": KnowJob}

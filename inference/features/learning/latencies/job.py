@@ -138,3 +138,6 @@ def _store(run: Run, machine: Machine, output: LatencyResult, identity: Json) ->
     }
     text = f"{len(output.pairs)} pairs of operands, {output.isolated} isolated, {output.bounded} bounds"
     return result, [Log("info", text), ResultStored(result)]
+
+
+JOBS = {"latencies": LatenciesJob}

@@ -310,3 +310,6 @@ def _store(pk: int, record: Json) -> tuple[Json, Sequence[Event]]:
         "experiments": len(record["experiments"]),
     }
     return result, [Log("info", summary(record)), ResultStored(result)]
+
+
+JOBS = {"scheduler": SchedulerJob}

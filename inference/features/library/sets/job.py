@@ -103,3 +103,6 @@ def _existing(ids: Sequence[int]) -> list[ExperimentSet]:
         return _sets(ids)
     except (ConfigError, ExchangeError) as error:
         raise JobError(f"a set has been deleted: {error}") from error
+
+
+JOBS = {"merge-sets": MergeSetsJob}

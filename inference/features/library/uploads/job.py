@@ -394,3 +394,6 @@ def _store_archive(task: Task, archive: RunArchive, upload: Upload) -> tuple[Jso
     result: Json = {"imported_run": run.pk, "name": run.name, "rows": archive.rows}
     text = f"run {run.name!r} with {len(archive.events)} events and {archive.rows} measurements"
     return result, [Log("info", text), ResultStored(result)]
+
+
+JOBS = {"read": ReadJob, "import": ImportJob}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
 from django import forms
@@ -12,6 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
 from inference.core.protocols import Json
+from inference.core.run_times import Basis
 from inference.features.machines.machines.query import machine_view, machines
 from inference.features.machines.measure.request import Effort
 from inference.isa.search import SearchError
@@ -25,6 +26,7 @@ from inference.models.scheme_search import (
     latency_schemes,
     select_schemes,
 )
+from inference.runs import estimates
 from inference.runs.estimates import TimeEstimate
 from inference.runs.machines.facts import (
     executable_schemes,
@@ -162,6 +164,15 @@ class MeasuringPlan:
         examples = tuple(text for _, text in schemes[:EXAMPLES])
         return cls(config, len(schemes), examples, effort, _pace_of(machine))
 
+    def as_before(self, kind: str) -> Self:
+        """The plan with the time that earlier runs of its kind on the machine suggest, if there are any."""
+        if self.cost is not None:
+            return self
+        past = estimates.estimate(kind, estimates.completed(kind, self.config))
+        if past.time.total is None or past.time.basis not in (Basis.ALIKE, Basis.SCALED):
+            return self
+        return replace(self, effort=replace(self.effort, seconds=past.time.total.likely), note=past.reason)
+
     @property
     def more(self) -> bool:
         return self.schemes > len(self.examples)
@@ -204,7 +215,7 @@ def measuring_page(
     is_post = request.method == "POST"
     form = form_class(request.POST) if is_post else form_class.untouched(initial)
     schemes = chosen_schemes(form, machine, chained=chained) if form.is_valid() else []
-    estimate = plan(machine, form, schemes) if schemes else None
+    estimate = plan(machine, form, schemes).as_before(kind) if schemes else None
     is_start = request.POST.get("press") == "start"
     if is_start and estimate is not None:
         run = start_run(request, kind, estimate.config, form=form)

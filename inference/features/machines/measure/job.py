@@ -263,3 +263,6 @@ def _store(experiment_set: ExperimentSet, results: Sequence[Measured]) -> tuple[
     }
     text = f"{len(results)} experiments measured, {settled} of them usable"
     return result, [Log("info", text), ResultStored(result)]
+
+
+JOBS = {"measure": MeasureJob}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 
 from django.contrib import messages
@@ -11,7 +11,6 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
-from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from inference.core.protocols import Json
@@ -22,6 +21,7 @@ from inference.features.running.runs.query import (
     failure_of,
     judgement_of,
     partial_outcomes,
+    plan_context,
     result_if_stopped,
     waiting_of,
 )
@@ -90,7 +90,6 @@ def runs(request: HttpRequest) -> HttpResponse:
 def run(request: HttpRequest, pk: int) -> HttpResponse:
     row = get_object_or_404(Run, pk=pk)
     record = record_of(row)
-    plan = plan_of(row)
     lines = config_lines(row)
     kind = RUN_KINDS.get(row.kind)
     presentation = presentation_of(row.kind)
@@ -103,8 +102,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
             "outcome": outcomes_of([row]).get(row.pk),
             "upload": _pending_upload(row),
             "record": record,
-            "plan": plan,
-            "ends": None if plan.left is None else timezone.now() + timedelta(seconds=plan.left.likely),
+            **plan_context(row),
             "judgement": judgement_of(row),
             "busy": busy_seconds(row),
             "webhooks": visible_webhooks(row),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
 
 from inference.core.judging.accuracy import AccuracyJudgement, scores_judgement
 from inference.core.metrics import Scores
@@ -16,6 +18,7 @@ from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.features.running.runs.record import RunRecord
 from inference.models import PortMapping, Run
 from inference.runs.kinds import ahead_of, partial_result
+from inference.runs.plans import plan_of
 from inference.web.paging import Order, having_words, page_of
 
 RUN_COLUMNS = {"created": "id", "name": "name", "state": "state", "time": "busy_seconds"}
@@ -69,6 +72,13 @@ class Waiting:
     parent: Run | None = None
     ahead: Run | None = None
     more: int = 0
+
+
+def plan_context(run: Run) -> dict[str, Any]:
+    """What `inference/runs/steps.html` needs beside the run."""
+    plan = plan_of(run)
+    ends = None if plan.left is None else timezone.now() + timedelta(seconds=plan.left.likely)
+    return {"plan": plan, "ends": ends}
 
 
 def waiting_of(run: Run) -> Waiting | None:

@@ -193,3 +193,9 @@ def test_groups_of_another_instruction_set_are_refused(monkeypatch: pytest.Monke
     monkeypatch.setitem(targets.FOLDERS, TOY.name, lambda: TOY)
     with pytest.raises(AnicaError, match=f"groups of schemes for {TOY.name} are none, not x87"):
         SchemeSpace.of(SpaceSettings(groups="x87"), isa=TOY.name)
+
+
+def test_an_instruction_without_constraints_is_any_of_the_space() -> None:
+    domain = small_domain()
+    (free,) = domain.unconstrained(1).instructions
+    assert domain.table.meaning(free) == 2 ** len(domain.space) - 1

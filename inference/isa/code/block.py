@@ -248,8 +248,8 @@ _UNROLLED, _IN_LOOP, _LOOPS = 1600, 100, 400
 """Instructions. Unrolled, 800 more than in the shorter code: with fewer, the ends of both count. On a Golden
 Cove a constant's move took 0.17 cycles with 200, and takes the 0.2 of five ALUs; what a Zen 4 has to decode
 took 4 % too little with 800. A loop has more copies, up to `_MAX_LOOPS`, than straight code in a loop: what
-leads its registers back to the beginning of its memory delays it, on a Zen 4 by 4 cycles behind 26 copies that
-take 1.0 each."""
+leads its registers back to the beginning of its memory delays it, on a Zen 4 by 4 cycles behind 26 copies of
+1.0 cycles each."""
 
 _MAX_LOOPS = 64
 """Copies of a loop. Taken branches that exceed a small target buffer take longer than that of the loop."""

@@ -2,9 +2,9 @@
 
 The nearest is, in this order: the same mnemonic with operands of other widths; another condition (`cmovb` for
 `cmove`); the form with or without VEX (`paddd` for `vpaddd`); the form with a register in place of memory,
-with a load or a store beside it; the form with a register in place of an immediate. Of several the closest in
-width is taken. A different operation is never used, nor
-one that moves the base of its address for one that does not.
+with a load or a store beside it; the form with a register in place of an immediate. Of several, one with
+the same form of address is taken, then the closest in width. A different operation is never used, nor one
+that moves the base of its address for one that does not.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ _BY_ELEMENT = re.compile(
 multiplications of integers do not.
 """
 _VECTOR_MOVE = re.compile(r"mov[au]p[sd]|movdq[au](?:8|16|32|64)?|lddqu")
+_ADDRESS = re.compile(r"MEM\[\d+,([^]]*)\]")
+"""Forms of addresses other than the plain one, in the texts of sets whose schemes tell them apart."""
 _STEPS = ("inc", "dec")
 _LOADS = ("mov GPR[64]:W, MEM[64]:R", "mov GPR[32]:W, MEM[32]:R")
 _VECTOR_LOADS = {
@@ -68,6 +70,7 @@ _OTHER_ELEMENTS = 5
 class _Match:
     rank: int
     differs: str
+    other_address: bool
     apart: float
     scheme: Scheme
 
@@ -197,7 +200,11 @@ def nearest_scheme(scheme: Scheme, candidates: Iterable[Scheme]) -> Scheme | Non
 
 def _best(scheme: Scheme, candidates: Iterable[Scheme]) -> _Match | None:
     matches = [match for candidate in candidates if (match := _match(scheme, candidate)) is not None]
-    return min(matches, key=lambda match: (match.rank, match.apart, match.scheme.text), default=None)
+    return min(matches, key=_closeness, default=None)
+
+
+def _closeness(match: _Match) -> tuple[int, bool, float, str]:
+    return match.rank, match.other_address, match.apart, match.scheme.text
 
 
 def _root(scheme: Scheme) -> str:
@@ -231,7 +238,9 @@ def _match(scheme: Scheme, near: Scheme) -> _Match | None:
         return None
     rank, differs = difference
     width_distance = sum(_width_distance(a, b) for a, b in zip(mine, theirs, strict=False))
-    return _Match(rank, differs or ("other width" if width_distance else "other form"), width_distance, near)
+    other_address = _ADDRESS.findall(scheme.text) != _ADDRESS.findall(near.text)
+    differs = differs or ("other width" if width_distance else "other form")
+    return _Match(rank, differs, other_address, width_distance, near)
 
 
 def _moves_base(scheme: Scheme) -> bool:

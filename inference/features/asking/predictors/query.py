@@ -131,6 +131,7 @@ def _machines_of(rows: Iterable[Predictor]) -> dict[tuple[str, str], Machine]:
     return machines
 
 
+_RELEASE = re.compile(r"(?s)^\D*(\d+(?:\.\d+)+).*$")  # in "Debian LLVM version 14.0.6 · Optimized build."
 QUESTION = "ask"
 """The kind of runs that ask predictors about basic blocks."""
 
@@ -290,10 +291,7 @@ def _listing(
 
 
 def _row_listing(row: Predictor) -> PredictorListing:
-    kind = kind_of(row.kind)
-    version = str(row.identity.get("version", ""))
-    if release := re.search(r"\d+(?:\.\d+)+", version):  # "Debian LLVM version 14.0.6 · Optimized build."
-        version = release[0]
+    kind, version = kind_of(row.kind), _RELEASE.sub(r"\1", str(row.identity.get("version", "")))
     try:
         open_predictor(row, isa=kind.isas_of(row.options)[0]).close()
     except PredictorError as error:

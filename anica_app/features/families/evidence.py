@@ -31,13 +31,13 @@ from anica_app.storage.findings import (
 from inference.core.protocols import Json
 from inference.core.texts import count_of
 from inference.features.asking.predictors.modes import name_with_mode
-from inference.features.asking.predictors.query import different_processors, processor_of_machine
+from inference.features.asking.predictors.query import different_processors
 from inference.isa.code.block import BlockError
 from inference.models import AnswerCache, Machine, Predictor
 from inference.models.block_set import block_key
 from inference.predictors.processor_names import processors_named
 from inference.predictors.protocol import Answer
-from inference.storage.instruction_sets import code_isa
+from inference.storage.instruction_sets import code_isa, core_name
 
 WORST = 3
 """Families that a campaign's page shows in full."""
@@ -233,7 +233,7 @@ def _is_stranger(row: Predictor, predicting: Sequence[Predictor]) -> bool:
         return True
     tools = [tool for tool in map(tool_and_core, predicting) if tool is not None and tool[2]]
     machine = Machine.objects.filter(name=row.options.get("machine", "")).select_related("isa").first()
-    core = "" if machine is None else processor_of_machine(machine)
+    core = "" if machine is None else core_name(machine)
     return any(core and core not in processors_named(LLVM_MCA, tool[2]) for tool in tools)
 
 

@@ -65,7 +65,7 @@ def store_campaign(
         content: A campaign read from an archive.
         name: To store it under; "" for its own name.
         note: "" for its own note.
-        run: That imported it, None for an upload.
+        run: Run that imported it, None for an upload.
 
     Raises:
         NameTakenError: The name is in use.

@@ -82,7 +82,7 @@ def judge_alone(
     """Compare a scheme that was measured alone with the reference.
 
     Args:
-        result: Of an experiment of one scheme.
+        result: Result of an experiment of one scheme.
         modelled: Cycles that the reference predicts; None where it does not describe the scheme.
         exclusion: Why the scheme is outside the model's scope; "" where it is inside.
         referred: False without a reference: the scheme is compared with 1/n cycles for the nearest whole n,

@@ -300,7 +300,7 @@ def run_pieces(
 
     Args:
         pieces: Functions of the arrays; they write to different places.
-        make_arrays: From `scratch_maker`.
+        make_arrays: A function from `scratch_maker`.
         threads: At most so many; with 1, all run on the calling thread.
         pulse: Called on the calling thread between pieces or every 20 ms; what it raises ends the work.
     """

@@ -106,8 +106,8 @@ def expected_time(
     """The expected duration of a run.
 
     Args:
-        shape: As in `PastRun`.
-        size: As in `PastRun`.
+        shape: Shape as in `PastRun`.
+        size: Size as in `PastRun`.
         past: Finished runs of the kind on the same computer.
         reference: Runs of the kind on another computer.
         pace: Duration of runs here relative to the reference's; None where nothing is comparable.

@@ -142,7 +142,7 @@ def find_loops(
 
     Args:
         content: The file.
-        file_name: For messages.
+        file_name: Name of the file, for messages.
         criteria: Which loops to return.
         samples: (content, name) of what `perf script` or `perf annotate` printed; None: every loop weighs 1.
         report: Called with (done, total).
@@ -290,7 +290,7 @@ def find_listed_loops(
 
     Args:
         content: The listing, in UTF-8; invalid bytes are replaced.
-        file_name: For errors.
+        file_name: Name of the file, for errors.
         criteria: Which loops to return.
         report: Called with what is done and its total.
         excerpts: So many of the loops, the first ones, get their part of the listing.

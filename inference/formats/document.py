@@ -71,7 +71,7 @@ class VerdictEntry:
 
     Attributes:
         uops: None where it could not characterise the scheme.
-        cycles: Of one instance alone.
+        cycles: Cycles of one instance alone.
         counted: µops by a performance counter; None where the file lacks them.
     """
 
@@ -270,7 +270,7 @@ def partial_document(
         problems: Problems of the file.
         facts: Facts of the document; `instructions` in them overrides the count.
         dropped: {instruction: why it cannot be used}.
-        experiments: In cycles.
+        experiments: Experiments in cycles.
         latencies: Per scheme.
         doubts: Implausible values.
     """

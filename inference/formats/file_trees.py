@@ -181,7 +181,7 @@ class ZipTree:
         """(place, line) of the lines of a file that are not empty.
 
         Args:
-            name: Of the file in the archive.
+            name: Name of the file in the archive.
             max_lines: Lines at most.
             max_bytes: Bytes of a line at most.
 

@@ -62,7 +62,7 @@ class _Known:
     Attributes:
         rejections: One mapping per run, by scheme.
         floods: Witnesses from measured experiments, by scheme.
-        classes: By blocking instruction.
+        classes: Classes by blocking instruction.
     """
 
     rejections: tuple[Mapping[str, Rejection], ...]

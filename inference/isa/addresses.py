@@ -150,7 +150,7 @@ def walks_of(
     """The registers that move by the same number in each iteration; none where no address moves.
 
     Args:
-        addresses: Of the block.
+        addresses: Addresses of the block.
         state: Its state before the first iteration.
         iteration: Executes one in this state.
     """

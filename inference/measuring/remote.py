@@ -71,14 +71,14 @@ class RemoteMeasurer:
 
     Args:
         board: Posts batches to the machine.
-        identity: Of the machine and its harness; settings and surroundings are added here.
-        flags: Of the CPU as in /proc/cpuinfo, None where every instruction may be tried.
-        settings: Of the agent.
+        identity: Identity of the machine and its harness; settings and surroundings are added here.
+        flags: Flags of the CPU as in /proc/cpuinfo, None where every instruction may be tried.
+        settings: Settings of the agent.
         avx: Whether the usual loop bodies may use AVX.
         isa: Name of the instruction set.
         assemble: Makes the code of an experiment's terms, instead of the usual loop body.
         assemble_in_order: The same for an order.
-        surroundings: Of the loop bodies, instead of the usual ones.
+        surroundings: Surroundings of the loop bodies, instead of the usual ones.
         contention_timeout: Seconds.
         watch: Measures some results again from time to time.
         clock: Seconds that never go backwards.

@@ -80,7 +80,7 @@ class SimulatedProcessor:
         outlier_factor: Finite and > 0.
         odd_share: Share of the schemes that misbehave, unless `quirks` names them.
         counters: One of `COUNTERS`.
-        seed: Of noise and quirks.
+        seed: Seed of noise and quirks.
         quirks: {scheme: its misbehaviour}.
         zero_count_cycles: Additional cycles of a shift by `cl` where that is 0, in blocks; experiments have
             none such.

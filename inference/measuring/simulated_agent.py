@@ -44,7 +44,7 @@ class PacedHarness(ABC):
     """Answers batches without a computer (`inference.agent.passes.Harness`).
 
     Args:
-        noise: That heartbeats report.
+        noise: Noise that heartbeats report.
         pace: Experiments per second, 0 for as many as possible.
         contended_share: Probability that a result is contended; the next try may settle.
         seed: Of that chance.
@@ -151,7 +151,7 @@ def simulated_facts(name: str, mapping: PortMapping, counters: str = NOTHING, is
     """The facts of a simulated computer, as `inference.agent.facts` reports those of a real one.
 
     Args:
-        name: Of the simulated processor.
+        name: Name of the simulated processor.
         mapping: Its ports.
         counters: What its counters count.
         isa: The instruction set of the mapping, "" where that is unknown.

@@ -41,7 +41,7 @@ class SimulatedFrontEnd:
         kept_flags: Cycles of a shift by 0 whose flags are read.
         moved: Mnemonics of operations on a copy that are fused with the move before them.
         noise: Standard deviation of a Gaussian factor.
-        seed: Of the noise.
+        seed: Seed of the noise.
         isa: The instruction set of the codes.
     """
 

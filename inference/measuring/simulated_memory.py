@@ -60,7 +60,7 @@ class MemoryUnit:
         pop: From one pop to the next where the stack pointer moves on from iteration to iteration.
         push: The same of pushes.
         beside_pop: From a load to such a pop.
-        behind_pop: Of instructions that compute with the stack pointer behind a pop or a push.
+        behind_pop: Cycles of instructions that compute with the stack pointer behind a pop or a push.
     """
 
     load: int = 4

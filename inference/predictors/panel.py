@@ -53,7 +53,7 @@ class Panel:
     """Predictors, each with a thread of its own, that answer for the same blocks.
 
     Args:
-        predictors: In the order of the answers; the panel does not close them.
+        predictors: Predictors in the order of the answers; the panel does not close them.
         pulse: Called several times per second while they work; what it raises ends the wait.
 
     Attributes:
@@ -125,7 +125,7 @@ class CachedPredictor:
     """Asks `predictor` for blocks that are neither in memory nor in `store`. Threads may share it.
 
     Args:
-        max_answers: In memory.
+        max_answers: Largest number of answers in memory.
         question_of: The part of a block that the predictor is asked about, such as a loop's body alone.
     """
 

@@ -98,7 +98,7 @@ def unknown_processor(option: str, tool: str, name: str, choices: Sequence[str])
     """The error message for a processor that a tool does not know; it ends with the option.
 
     Args:
-        option: Of the command line or form, by which the processor is named.
+        option: Option of the command line or form, by which the processor is named.
         tool: Name of the tool.
         name: The unknown name. Names by which other tools know a processor count as similar: `HSW` and `Zen
             4`

@@ -123,7 +123,7 @@ def store(
 
     Args:
         file: CSV, at its beginning.
-        file_name: For messages and the set's source.
+        file_name: Name of the file, for messages and the set's source.
         name: Name of the set.
         options: How to read the file.
         note: Note of the set.
@@ -205,11 +205,11 @@ def store_loops(
     """Store the loops of a program as a block set.
 
     Args:
-        program_loops: With their weights.
-        file_name: Of the program, for the origin of each block.
-        name: Of the new set.
-        note: Of the user.
-        run: That found the loops, None for an upload.
+        program_loops: Program loops with their weights.
+        file_name: File name of the program, for the origin of each block.
+        name: Name of the new set.
+        note: Note of the user.
+        run: Run that found the loops, None for an upload.
 
     Raises:
         NameInUseError: Another set has the name.

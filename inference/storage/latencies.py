@@ -32,11 +32,11 @@ def store_latencies(
     """Store the latencies measured on a machine as a new set.
 
     Args:
-        name: Of the set.
-        machine: That measured.
+        name: Name of the set.
+        machine: Machine that measured.
         result: The latencies, with the readings behind them.
         identity: Everything that changes what the machine measures.
-        run: That measured, None for an import.
+        run: Run that measured, None for an import.
 
     Raises:
         NameInUseError: Another set has the name.
@@ -67,11 +67,11 @@ def store_extension(
     Schemes that both have keep those of `base`. Bypasses to and from the further schemes are unknown.
 
     Args:
-        name: Of the new set.
+        name: Name of the new set.
         base: Stays as it is.
         result: Latencies of further schemes.
-        identity: Of the measurer, as for `store_latencies`.
-        run: That measured, None for an import.
+        identity: Identity of the measurer, as for `store_latencies`.
+        run: Run that measured, None for an import.
 
     Raises:
         NameInUseError: Another set has the name.

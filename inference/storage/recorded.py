@@ -53,7 +53,7 @@ def recorded_shares(
         sets: Sets, in any order.
         selection: Schemes; other experiments are left out. See `selected_schemes`.
         share: Share of the experiments to hold out, from 0 to 1.
-        seed: Of the random selection.
+        seed: Seed of the random selection.
         judge: A set whose experiments are left out of the training, so that it judges all mappings by the
             same unseen experiments.
         never: Experiments of up to this many different schemes are never held out or left out.

@@ -191,7 +191,7 @@ class FamilyIdentity:
     """What identifies a family across campaigns, whatever the seed.
 
     Attributes:
-        classes: Those of the family.
+        classes: Classes of the family.
         others: Further classes of its members. Stored with the family.
     """
 

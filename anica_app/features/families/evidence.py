@@ -57,8 +57,8 @@ class FamilyEvidence:
     """A family with all that is known about its witness.
 
     Attributes:
-        answers: Those of the campaign's tools.
-        measured: Those of other machines.
+        answers: Answers of the campaign's tools.
+        measured: Answers of other machines.
         judge: Name of the campaign's judge and its cycles for the witness.
         strangers: Names of measuring predictors whose processor is not the one that the tools predict for.
     """

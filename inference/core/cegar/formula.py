@@ -83,7 +83,7 @@ class Formula:
 
     Args:
         shape: Size of the matrix, and what is known of it.
-        seed: Of the solver.
+        seed: Seed of the solver.
         limit: See `Z3Solver`.
         pulse: Called often; what it raises ends the search.
         kind: The logic of the solver.

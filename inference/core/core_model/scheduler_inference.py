@@ -43,7 +43,7 @@ class MeasuredBody:
     Args:
         experiment: The experiment that it has `copies` of.
         instructions: All of it, in order.
-        copies: Of the experiment.
+        copies: Copies of the experiment.
         cycles: Per execution of the experiment.
         group: See `ScheduledExperiment`.
     """
@@ -104,7 +104,7 @@ class CoreSchedulerFinding:
             compared.
         error_without: The same of ports and slots alone.
         alternatives: Schedulers that fit as well, with their errors.
-        experiments: Those that the result rests on.
+        experiments: Experiments that the result rests on.
         tried: Number of policies that were simulated.
         finished: Whether the search ended by itself.
         blocks: The code with dependences that the result rests on; none where there was too little.

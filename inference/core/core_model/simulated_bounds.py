@@ -46,7 +46,7 @@ def order_bounds(
         shape: Their code.
         model: The core.
         width: Instructions that it issues per cycle; None where not measured.
-        other_bounds: Of the same block.
+        other_bounds: Other bounds of the same block.
         without: Bounds that are left out: their dependences are not waited for.
     """
     if model.issue is None or not model.issue.in_order or model.mapping is None or width is None:

@@ -108,7 +108,7 @@ def merge(ports: PortMapping, base: PortMapping, additions: Sequence[PortMapping
         ports: One of the mappings, whose port names the result has, so that references to its ports
             stay valid.
         base: Its µops count where several mappings describe a scheme.
-        additions: In the order in which their µops count.
+        additions: Additions in the order in which their µops count.
 
     Returns:
         None where two mappings have no scheme in common: nothing then relates their ports.

@@ -77,7 +77,7 @@ def climb(
 
     Args:
         arrays: Scratch of the evaluation, see `layout.EvaluationArrays`.
-        rows: Of one mapping, changed in place.
+        rows: Rows of one mapping, changed in place.
         mixes: Experiments.
         table: All schemes and experiments.
         objective: The measurements and weights.

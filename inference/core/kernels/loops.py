@@ -168,7 +168,7 @@ def fill_cycles(
 
     Args:
         arrays: Scratch, prepared anew for each mapping.
-        rows: Of all mappings, numbered mapping by mapping.
+        rows: Rows of all mappings, numbered mapping by mapping.
         mixes: Experiments.
         occurring: Numbers of the schemes that occur in them.
         selected: Numbers of the experiments to evaluate.

@@ -124,7 +124,7 @@ class FinalStages:
         data: The measurements, with the classes and domains of the schemes.
         settings: Prices and limits, as of the main search.
         pace: Reports, and says when the run shall finish.
-        seed: Of the choice of experiments to judge by.
+        seed: Seed of the choice of experiments to judge by.
         stream: `stream(name, *numbers)` is an independent random stream.
         as_mapping: Makes a port mapping of a point and its number of ports.
     """

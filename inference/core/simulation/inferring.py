@@ -136,7 +136,7 @@ def infer_scheduler(
     Args:
         experiments: At least `MIN_BODIES`, with the register operands and the code that were measured.
         pulse: Called between simulations; False ends the search with the best result so far.
-        seed: Of starts and of ties in simulations.
+        seed: Seed of starts and of ties in simulations.
         shared_buses: Buses that may be shared, from the ports of kinds of µops.
         progress: Called after each simulated policy with their number and the least error so far.
         dependent_code: Loops whose instructions wait for each other. Half of them take part in the choice; a
@@ -183,7 +183,7 @@ def is_accepted(judged: float, without: float, code: CodeScores | None) -> bool:
 
     Args:
         judged: Its mean relative error on experiments that did not choose it.
-        without: That of ports and slots alone.
+        without: Error of ports and slots alone.
         code: Its errors on dependent code; None where none was measured.
     """
     if code is None:

@@ -128,7 +128,7 @@ def timeline_of(
         program: The loop body.
         policy: Its scheduler.
         iterations: Number of iterations, 1 to MAX_ITERATIONS.
-        seed: As for `simulate`.
+        seed: Seed as for `simulate`.
 
     Raises:
         InvalidInputError: For a number of iterations out of range.
@@ -267,7 +267,7 @@ def _steady_state(issued: Int64s, in_flight: int, cycles: float) -> tuple[int, i
     rate as they do later on.
 
     Args:
-        issued: Of a run that is much longer than its warm-up.
+        issued: Issue times of a run that is much longer than its warm-up.
         in_flight: Iterations at its end that may lack the influence of their successors.
         cycles: Per iteration.
     """

@@ -130,7 +130,7 @@ def _split_comments(
 
     Args:
         raw: The line.
-        number: Of the line, from 1.
+        number: Number of the line, from 1.
         comment_line: Where a comment began that is still open, 0 for none.
         numbers_have_hashes: See `source_lines`.
     """

@@ -60,12 +60,12 @@ class AssemblySyntax(NamedTuple):
     """The assembly of an instruction set.
 
     Attributes:
-        name: Of the instruction set.
+        name: Name of the instruction set.
         read: The instructions of a statement without label and comment, usually one; with False for the
             second argument none is compressed. Raises `BlockError`.
         is_mnemonic: Whether a word is a mnemonic.
         steps_of: Decodes machine code at an address. Raises `BlockError`.
-        markers: Of regions.
+        markers: Markers of regions.
         data_bytes: {data directive whose plain numbers may be instructions: bytes of a number}.
         code_directive: The one of these that is never data.
         harmless: Further directives without effect.

@@ -31,7 +31,7 @@ class BlockSyntax(NamedTuple):
     """What the blocks of an instruction set are made of.
 
     Attributes:
-        name: Of the instruction set.
+        name: Name of the instruction set.
         writer: The writer of the texts with its version.
         general: General-purpose registers by number.
         machine: Number of the instruction set in ELF files, and their flags.
@@ -121,7 +121,7 @@ class WordBlocks:
     """Blocks from machine code, and back to text. Methods raise `BlockError`.
 
     Args:
-        syntax: Of the blocks.
+        syntax: Syntax of the blocks.
         instruction: The class of their instructions.
     """
 

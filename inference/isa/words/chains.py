@@ -53,8 +53,8 @@ class ChainSet(ABC):
     Attributes:
         general: Numbers of general-purpose registers that links may use.
         others: {pool: the same of other registers}; see `pool_of`.
-        scratch: Of a general-purpose register for ways between classes.
-        bases: Of registers that point to memory: of loads, of stores.
+        scratch: Number of a general-purpose register for ways between classes.
+        bases: Bases of registers that point to memory: of loads, of stores.
         connectors: {bank: steps within it}.
         exclusive_or: Lines `{0} ^= {1}`, linked from the second and from the first operand.
     """

@@ -53,7 +53,7 @@ class Template:
     Attributes:
         line: A format whose fields are the slots' numbers.
         slots: What varies.
-        bits: Of the machine code.
+        bits: Bits of the machine code.
     """
 
     line: str
@@ -207,9 +207,9 @@ def learn_document(
 
     Args:
         document: Has the forms; what controls the flow is not seen in an encoding, and stays as it is there.
-        templates: By the texts of the forms.
+        templates: Templates by the texts of the forms.
         assemble: The assembler.
-        codecs: By name.
+        codecs: Codecs by name.
         further_fields: Fields of a form's operands that its template does not have, from its text and fields.
     """
     known_encodings = read_instruction_set(document.read_bytes()).encodings

@@ -44,12 +44,12 @@ class MemoryRegisters:
     """The registers of an instruction set's memory chains.
 
     Attributes:
-        chain_set: Of the instruction set.
+        chain_set: Chain set of the instruction set.
         code_of: Machine code of lines.
         value: Number of the register that is stored and loaded, of each bank.
         free: Numbers of general-purpose registers that loads may write.
         bank: Name of the other bank.
-        bits: Of its loads.
+        bits: Bits of its loads.
         pairs: As `GENERAL_PAIRS`, of that bank.
         to_general: {bits: a line from its register to the general-purpose one, and its link}.
     """

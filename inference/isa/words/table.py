@@ -25,9 +25,9 @@ class WordForm:
     """An instruction of the document with what decodes and encodes it.
 
     Attributes:
-        form: With its operands and their accesses.
+        form: Form with its operands and their accesses.
         scheme: The text of its scheme in the catalogue, "" for none.
-        fields: Of the encoding, with their codecs.
+        fields: Fields of the encoding, with their codecs.
     """
 
     form: Scheme

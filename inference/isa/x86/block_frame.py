@@ -81,7 +81,7 @@ def walk_end(block: Block, copies: int, registers: Mapping[str, int]) -> bytes:
     again once subtractions have cleared it. Registers that would still escape are left alone.
 
     Args:
-        block: Of which `copies` are in the loop.
+        block: Block of which `copies` are in the loop.
         copies: Before this code.
         registers: {name: start value}; 0 for others.
     """

@@ -37,7 +37,7 @@ class SimulatedCore:
         isa: Its instruction set.
         model: All that is true of it. Parts that are not executed: `alone`, `bypasses`, `loop_code`,
             `unqueued`, and of the memory what is neither the load nor forwarding.
-        name: Of the core.
+        name: Name of the core.
 
     Raises:
         InvalidInputError: The model has no ports, or neither a scheduler nor slots per cycle.
@@ -145,9 +145,9 @@ class ExecutingHarness(PacedHarness):
     Args:
         core: Executes it.
         noise: Standard deviation of a Gaussian factor around 1 on each pass.
-        seed: Of the noise, which depends on it and on the code alone.
-        pace: As for `PacedHarness`.
-        contended_share: As for `PacedHarness`.
+        seed: Seed of the noise, which depends on it and on the code alone.
+        pace: Pace as for `PacedHarness`.
+        contended_share: Contended share as for `PacedHarness`.
     """
 
     def __init__(

@@ -27,7 +27,7 @@ def texts_of(mc: str, blocks: Sequence[bytes], limits: Limits, side: LlvmSide) -
     Args:
         mc: The disassembler.
         blocks: Machine code.
-        limits: Of each call.
+        limits: Limits of each call.
         side: The facet of the blocks' instruction set.
 
     Returns:

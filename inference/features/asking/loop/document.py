@@ -46,7 +46,7 @@ def document_of(answer: LoopAnswer, iterations: int = 0, *, tools: bool = False)
 
     Args:
         answer: An explained block.
-        iterations: Of the timeline; 0 for none.
+        iterations: Iterations of the timeline; 0 for none.
         tools: Whether with what tools have answered about the block.
     """
     analysis, block = answer.analysis, answer.block

@@ -41,8 +41,8 @@ class Offer:
     pages.
 
     Attributes:
-        usual: It is preselected.
-        fixed: It is stored with options of its own, such as a processor.
+        usual: Whether it is preselected.
+        fixed: Whether it is stored with options of its own, such as a processor.
         isas: The instruction sets whose blocks it answers for, with one processor or another unless it is
             fixed.
     """

@@ -49,7 +49,7 @@ class MappingDoubts:
 
     Attributes:
         doubts: All of them.
-        listed: Those of the requested kind and schemes.
+        listed: Doubts of the requested kind and schemes.
         shared_reasons: {reason: schemes} of the reasons of more than `MANY` schemes, most frequent first.
     """
 

@@ -43,7 +43,7 @@ class DifferingScheme:
 
     Attributes:
         usage: The mapping's µops in words, with conflicting results.
-        masks: As (port mask, count).
+        masks: Masks as (port mask, count).
         pressure: (resource of LLVM, cycles).
         command: Repeats llvm-mca's prediction.
         evidence: The witnesses in words.

@@ -29,7 +29,8 @@ class Cpu:
         key: Its name in addresses.
         forms: Number of forms with facts.
         other_mappings: Further mappings of the same core.
-        core_model: Of the machine, or the document itself, unsaved where it comes with the software.
+        core_model: Core model of the machine, or the document itself, unsaved where it comes with the
+            software.
         document: How good such a document is, None for others.
     """
 

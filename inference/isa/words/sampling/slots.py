@@ -40,8 +40,8 @@ class OperandLayout(NamedTuple):
     """The registers and memory of sampled blocks of an instruction set.
 
     Attributes:
-        names: Of flags and registers in schemes.
-        forms: Of operands, by name.
+        names: Names of flags and registers in schemes.
+        forms: Forms of operands, by name.
         numbers: {bank: numbers of its registers that have units}.
         choices: Numbers of general-purpose registers that random blocks choose.
         bank_of: The allocator's bank of an operand's registers.
@@ -98,7 +98,7 @@ class WordSlots(Slots):
     """The operands of a scheme that can alias.
 
     Attributes:
-        memory_place: Of its memory operand among the explicit operands, None without.
+        memory_place: Memory place of its memory operand among the explicit operands, None without.
         demands: On the allocator of independent operands.
     """
 

@@ -60,8 +60,9 @@ class MnemonicReading(NamedTuple):
     """A meaning of a name: a mnemonic of iced's, an implied immediate, and widths in bits.
 
     Attributes:
-        size: Of an operand (or the operation, where no operand shows it), 0 where the name does not say.
-        source: Of the extended operand.
+        size: Size of an operand (or the operation, where no operand shows it), 0 where the name does not
+            say.
+        source: Source of the extended operand.
         long: `movabs`, with an immediate or address of eight bytes.
     """
 

@@ -44,9 +44,9 @@ class EncodedRegister(RegisterSlot):
     """A register operand and its encoding.
 
     Attributes:
-        position: Of the operand in the text that it is, or belongs to.
+        position: Position of the operand in the text that it is, or belongs to.
         registers: {family: register} that can be encoded.
-        pair: It is the first of two registers.
+        pair: Whether it is the first of two registers.
     """
 
     part: Part

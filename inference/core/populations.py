@@ -80,7 +80,19 @@ def summed_losses(
     threads: int,
     pulse: Callable[[], None] | None,
 ) -> Int64s:
-    """The summed loss of all predictions per mapping, in multiples of `ERROR_UNIT`: int64[n_mappings]."""
+    """The summed loss of all predictions per mapping.
+
+    Args:
+        evaluator: The experiments.
+        population: The mappings.
+        measured: Cycles of the experiments, float64[n].
+        loss: Loss of an error.
+        threads: Number of threads.
+        pulse: Called now and then; may raise to end the computation.
+
+    Returns:
+        int64[n_mappings], in multiples of `ERROR_UNIT`.
+    """
     task = _Task(evaluator, population, mixes_of(evaluator.table, evaluator.floor), measured, loss)
     experiments = np.arange(len(evaluator.table), dtype=np.int64)
     if population.n_mappings < _MIN_SHARED_MAPPINGS:

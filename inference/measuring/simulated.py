@@ -315,7 +315,15 @@ def without_microcode(experiment: Experiment, quirks: Mapping[str, Quirk]) -> Ex
 def slowed_down(
     experiment: Experiment, cycles: float, quirks: Mapping[str, Quirk], uops: Mapping[str, int], chance: float
 ) -> float:
-    """The cycles of an experiment with its quirks; `chance` in [0, 1) decides between speeds."""
+    """The cycles of an experiment with its quirks.
+
+    Args:
+        experiment: The experiment.
+        cycles: Its cycles without quirks.
+        quirks: {scheme: its quirk}.
+        uops: {scheme: number of µops}.
+        chance: From [0, 1); decides between two speeds.
+    """
     mixed = len(experiment.terms) > 1
     for scheme, count in experiment.terms:
         quirk = quirks.get(scheme)

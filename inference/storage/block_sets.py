@@ -238,9 +238,20 @@ def store_blocks(
     isa: ISA | None = None,
     run: Run | None = None,
 ) -> BasicBlockSet:
-    """Store weighted blocks as a set. Raises `NameInUseError`, and `RefusedError` for no blocks.
+    """Store weighted blocks as a set.
 
-    `report`: added to the set's report; `loops` in it explains why there are none.
+    Args:
+        blocks: The blocks.
+        report: Added to the set's report; `loops` in it explains why there are none.
+        source: Where the blocks are from, in words.
+        name: Name of the set.
+        note: Note of the user.
+        isa: Instruction set of the blocks, None for the default one.
+        run: Run that found them, None for an upload.
+
+    Raises:
+        NameInUseError: Another set has the name.
+        RefusedError: There are no blocks.
     """
     check_name_free(BasicBlockSet, name)
     stored = list(blocks)

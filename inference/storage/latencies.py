@@ -102,7 +102,20 @@ def store_parsed_latencies(
     note: str = "",
     run: Run | None = None,
 ) -> LatencySet:
-    """Store the latencies of a file as a new set. Raises `NameInUseError`."""
+    """Store the latencies of a file as a new set.
+
+    Args:
+        parsed: The file's content.
+        isa: Instruction set of the latencies.
+        name: Name of the set.
+        core: Documented name of the measured core, "" if unknown.
+        source: Where the latencies are from, in words.
+        note: Note of the user.
+        run: Run that imports them, None for an upload.
+
+    Raises:
+        NameInUseError: Another set has the name.
+    """
     arch = parsed.facts.get("arch")
     cpu = arch if isinstance(arch, str) else ""
     machine = published_machine(

@@ -110,7 +110,14 @@ def predict_core(
 def front_end_bound(
     block: Sequence[InstructionAccesses], shape: CodeShape, model: CoreModel, limits: FrontEndLimits
 ) -> CoreBound:
-    """Cycles for which the front end delays a block, by stalls or by its rate."""
+    """Cycles for which the front end delays a block, by stalls or by its rate.
+
+    Args:
+        block: Accesses of the block's instructions.
+        shape: Size and copies of its code, and fused pairs.
+        model: The core.
+        limits: Measured limits of its front end.
+    """
     supplied = _supply_bound(block, shape, model, limits)
     stalls = reads_of_preserved_flags(block)
     cycles = stalls * (limits.kept_flags or 0.0)

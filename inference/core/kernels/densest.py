@@ -83,7 +83,18 @@ def cycles_of_many(
     first: Number,
     n_terms: Number,
 ) -> Number:
-    """Cycles of three or more schemes: those at `places[at:]`, `repeats[first:]` times each."""
+    """Cycles of an experiment of three or more schemes.
+
+    Args:
+        arrays: Scratch in which these places have been prepared.
+        rows: µops of all schemes.
+        base: Row of place 0.
+        places: Places of schemes; those of the experiment begin at `at`.
+        at: Index of the first scheme in `places`.
+        repeats: Multiplicities; those of the experiment begin at `first`.
+        first: Index of the first multiplicity in `repeats`.
+        n_terms: Number of schemes.
+    """
     kinds = mass = heaviest = np.int64(0)
     highest, filled = np.int64(1), True
     for t in range(n_terms):
@@ -189,7 +200,12 @@ def densest_union(
 
     A union with mass m that can gain at most r more is discarded once (m + r) / size is no denser than the
     best: its size can only grow. The widest kinds come first, so that the remaining narrow ones fit inside.
-    The other arguments are the scratch room of an `EvaluationArrays`.
+
+    Args:
+        kinds: Port sets as masks.
+        amounts: Number of µops of each kind.
+        n: Number of kinds.
+        live, live_mass, placed, ports: Scratch of an `EvaluationArrays`.
     """
     _sort_by_width(kinds, amounts, n)
     remaining, best, width = _first_guess(kinds, amounts, n)
@@ -269,11 +285,19 @@ def densest_by_flow(
     placed: Integers,
     ports: Integers,
 ) -> tuple[Number, Number]:
-    """The densest set of the first n kinds as (µops, ports); `mass` µops on `width` ports is a first guess.
+    """The densest set of the first n kinds as (µops, ports), by Dinkelbach's iteration.
 
-    Dinkelbach's iteration: with ports of capacity `mass` and µops of size `width`, µops that do not fit are
-    confined to ports that are denser than the guess. Scratch: `placed` int64[≥ n, PORTS], `ports` int64[4,
-    PORTS].
+    With ports of capacity `mass` and µops of size `width`, µops that do not fit are confined to ports that
+    are denser than the guess.
+
+    Args:
+        kinds: Port sets as masks.
+        amounts: Number of µops of each kind.
+        n: Number of kinds.
+        mass: First guess: number of µops.
+        width: First guess: number of ports that they need.
+        placed: Scratch, int64[≥ n, PORTS].
+        ports: Scratch, int64[4, PORTS].
     """
     while True:
         overfull = _pack(kinds, amounts, n, mass, width, placed, ports)

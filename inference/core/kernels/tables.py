@@ -95,7 +95,18 @@ def narrow_many(typing: Any, tables: Any, places: Any, at: Any, n: Any, weights:
 def wide_many(
     typing: Any, tables: Any, places: Any, at: Any, repeats: Any, first: Any, n: Any, weights: Any
 ) -> Any:
-    """`narrow_many` with table k `repeats[first + k]` times, all int32. No sum may exceed 16 bits."""
+    """`narrow_many` for tables that count several times. No sum may exceed 16 bits.
+
+    Args:
+        typing: Numba's typing context.
+        tables: uint8[places, columns].
+        places: int32, places of the tables.
+        at: Index of the first table in `places`.
+        repeats: int32, multiplicities.
+        first: Index of the first multiplicity in `repeats`.
+        n: Number of tables.
+        weights: int32[LANES], weights of the columns.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Value:
         table, place, times, weight = (

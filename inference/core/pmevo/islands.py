@@ -42,10 +42,18 @@ def evolve_apart(
     listen: Callable[[Evolution], None],
     executor: Executor,
 ) -> Evolution:
-    """`evolution.evolve` on several islands; `listen` gets the state of all of them after each epoch.
+    """`evolution.evolve` on several islands.
 
     An epoch ends where `migrate_every` divides the number of the generation. An island that has converged
     rests until migrants arrive.
+
+    Args:
+        judge: Evaluates mappings.
+        scheme_times: Cycles of each scheme alone.
+        seed: Seed of all random streams.
+        state: State to resume from, None to begin.
+        listen: Called after each epoch with the state of all islands.
+        executor: Runs the islands.
 
     Returns:
         All islands as one population.

@@ -231,7 +231,15 @@ def learn_document(
 def assembled_words(
     lines: Sequence[str], triple: str, cpu: str, features: str, size: int = 4
 ) -> list[int | None]:
-    """The machine code of each line, of `size` bytes, in two calls of llvm-mc; None for a refused line.
+    """The machine code of each line, in two calls of llvm-mc.
+
+    Args:
+        lines: Lines of one instruction each.
+        triple, cpu, features: The target, as llvm-mc's options.
+        size: Bytes of an instruction.
+
+    Returns:
+        None for a refused line.
 
     Raises:
         AssemblerError: llvm-mc is missing or fails.

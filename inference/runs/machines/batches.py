@@ -106,7 +106,17 @@ def _had_turns(machine_id: int, interactive: Collection[str]) -> bool:
 
 
 def reclaim(machine_id: int, session: int, batch: int, fence: int) -> bool:
-    """Renew an agent's lease for its new connection; False if the batch was leased again since."""
+    """Renew an agent's lease for its new connection.
+
+    Args:
+        machine_id: Machine of the agent.
+        session: Id of the new connection.
+        batch: Id of the leased batch.
+        fence: Number of the lease.
+
+    Returns:
+        False if the batch was leased again since.
+    """
     waiting = BatchRow.objects.filter(pk=batch, machine=machine_id, state=BatchRow.State.WAITING)
     rows = waiting.filter(fence=fence, attempts__gt=0, run__state__in=_ACTIVE_RUN_STATES)
     return bool(rows.update(state=BatchRow.State.LEASED, session=session))
@@ -118,7 +128,17 @@ def is_awaited(session: int, batch: int, fence: int) -> bool:
 
 
 def store_results(machine_id: int, session: int, batch: int, fence: int, payload: object) -> bool:
-    """Store the results of a batch; False if the lease is not valid any more: they are discarded.
+    """Store the results of a batch.
+
+    Args:
+        machine_id: Machine of the agent.
+        session: Id of the agent's connection.
+        batch: Id of the leased batch.
+        fence: Number of the lease.
+        payload: The message as received.
+
+    Returns:
+        False if the lease is not valid any more: the results are discarded.
 
     Raises:
         ProtocolError: `payload` is not one valid result per experiment.

@@ -175,7 +175,7 @@ def _all_loops(
         program.isa,
         search.functions,
         search.code,
-        _bounded(weighted, file_name),
+        _bound_loops(weighted, file_name),
         search.too_long,
     )
 
@@ -220,7 +220,7 @@ def _sampled_loops(
         program.isa,
         search.functions,
         search.code,
-        _bounded(selection, file_name),
+        _bound_loops(selection, file_name),
         search.too_long,
         below,
         samples.event,
@@ -249,7 +249,7 @@ def _weigh(loop: Loop, weight: float, percent: float | None) -> WeightedLoop:
     )
 
 
-def _bounded(loops: tuple[WeightedLoop, ...], file_name: str) -> tuple[WeightedLoop, ...]:
+def _bound_loops(loops: tuple[WeightedLoop, ...], file_name: str) -> tuple[WeightedLoop, ...]:
     if len(loops) > ROW_LIMIT:
         raise ExchangeError(
             f"{file_name} has {len(loops):,} loops, of {ROW_LIMIT:,} at most: choose functions by their names"

@@ -145,11 +145,13 @@ def read(
 
 def pack(reading: ParsedFile) -> bytes:
     form = None if reading.format is None else reading.format.key
-    return zlib.compress(_packed().dump_json(_Packed(form, replace(reading, format=None)), by_alias=True), 1)
+    return zlib.compress(
+        _packed_type().dump_json(_Packed(form, replace(reading, format=None)), by_alias=True), 1
+    )
 
 
 def unpack(content: bytes) -> ParsedFile:
-    packed = _packed().validate_json(zlib.decompress(content))
+    packed = _packed_type().validate_json(zlib.decompress(content))
     formats = {file_format.key: file_format for file_format in FORMATS}
     return replace(packed.reading, format=None if packed.format is None else formats[packed.format])
 
@@ -165,7 +167,7 @@ class _Packed:
 
 
 @cache
-def _packed() -> TypeAdapter[_Packed]:
+def _packed_type() -> TypeAdapter[_Packed]:
     """Built at first use: compiling the validators of all entries takes time."""
     return TypeAdapter(_Packed)
 

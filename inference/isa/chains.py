@@ -244,12 +244,12 @@ def float_values(bits: int) -> tuple[FloatValues, FloatValues]:
     >>> float_values(64)[0].quotient.description
     '1 / 1'
     """
-    unit, root, divisor = (_repeated(pattern, bits) for pattern in _ELEMENT_PATTERNS[bits])
+    unit, root, divisor = (_repeat(pattern, bits) for pattern in _ELEMENT_PATTERNS[bits])
     return (
         FloatValues(unit, unit, ValueClass(QUICK, "1 / 1"), ValueClass(QUICK, "root of 1")),
         FloatValues(root, divisor, ValueClass(SLOW, "√2 / 1.236…"), ValueClass(SLOW, "root of √2")),
     )
 
 
-def _repeated(pattern: int, bits: int) -> int:
+def _repeat(pattern: int, bits: int) -> int:
     return sum(pattern << shift for shift in range(0, BITS, bits))

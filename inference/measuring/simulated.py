@@ -187,7 +187,7 @@ class SimulatedProcessor:
         residues = sorted({residue for residue in rests.values() if residue is not None})
         exact: dict[Experiment | None, float] = {None: 0.0}
         if residues and self._core is not None:
-            exact |= {experiment: self._scheduled(self._core, experiment) for experiment in residues}
+            exact |= {experiment: self._scheduled_cycles(self._core, experiment) for experiment in residues}
         elif residues:
             schemes = sorted({scheme for e in residues for scheme in e.schemes})
             mapping = self._mapping.restricted(schemes)
@@ -196,7 +196,7 @@ class SimulatedProcessor:
         self._exact |= {experiment: exact[residue] for experiment, residue in rests.items()}
 
     @staticmethod
-    def _scheduled(core: ScheduledCore, experiment: Experiment) -> float:
+    def _scheduled_cycles(core: ScheduledCore, experiment: Experiment) -> float:
         """Cycles on the core; 0 for code that cannot be made, which takes no measurable time."""
         try:
             return core.cycles(experiment)

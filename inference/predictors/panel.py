@@ -206,7 +206,7 @@ class LocalPredictorExecutor:
         pace.pulse()
         questions = [_blocks(piece) for piece in pieces]
         answers = iter(self._predictor.predict([block for blocks in questions for block in blocks]))
-        return [_encoded([next(answers) for _ in blocks]) for blocks in questions]
+        return [_encode([next(answers) for _ in blocks]) for blocks in questions]
 
 
 class DistributedPredictor:
@@ -256,7 +256,7 @@ class DistributedPredictor:
 def predict_piece(common: bytes, piece: bytes, context: TaskContext) -> bytes:
     """The answers to a piece, on a worker. Raises `PredictorError` where its program is a different one."""
     context.pulse()
-    return _encoded(_tool(common, context.threads).predict(_blocks(piece)))
+    return _encode(_tool(common, context.threads).predict(_blocks(piece)))
 
 
 @lru_cache(maxsize=_MAX_TOOLS)
@@ -281,7 +281,7 @@ def _blocks(piece: bytes) -> list[bytes]:
     return [bytes.fromhex(block) for block in json.loads(piece)]
 
 
-def _encoded(answers: Sequence[Answer]) -> bytes:
+def _encode(answers: Sequence[Answer]) -> bytes:
     return json.dumps([[answer.cycles, answer.failure, answer.detail] for answer in answers]).encode()
 
 

@@ -89,7 +89,7 @@ def compare_chunks(
         unit: Unit in which both are compared.
         residuals: Gets the errors by scheme, if given.
     """
-    return _concatenated(
+    return _concatenate(
         _chunk_predictions(chunk, predicted_cycles(model, chunk.table), unit, residuals) for chunk in chunks
     )
 
@@ -113,7 +113,7 @@ def compare_tool(experiment_set: ExperimentSet, tool: str, unit: Unit) -> Predic
             nothing = np.full(len(chunk.ids), np.nan)
             yield _chunk_predictions(chunk, chunk.answers.get(tool, nothing), unit)
 
-    predictions = _concatenated(parts())
+    predictions = _concatenate(parts())
     if tool not in tools:
         raise UnknownNameError(f"tool with answers in {experiment_set.name!r}", tool, list(tools)[:3])
     return predictions
@@ -149,7 +149,7 @@ def _chunk_predictions(
     return Predictions(chunk.ids[points.at], points.reference, points.predicted, chunk.read - len(points))
 
 
-def _concatenated(parts: Iterable[Predictions]) -> Predictions:
+def _concatenate(parts: Iterable[Predictions]) -> Predictions:
     nothing = Predictions(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), 0)
     predictions = [nothing, *parts]
     return Predictions(

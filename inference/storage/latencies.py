@@ -53,7 +53,7 @@ def store_latencies(
         run=run,
         identity=identity,
         memory=[chain.as_json() for chain in result.memory],
-        readings=_packed(result.readings),
+        readings=_pack(result.readings),
         connectors={str(link): round(cycles, 3) for link, cycles in result.connectors.items()},
     )
 
@@ -170,7 +170,7 @@ def recorded_readings(row: LatencySet) -> RecordedReadings:
     return {(bytes.fromhex(code), loop): tuple(reading) for code, loop, *reading in listed}
 
 
-def _packed(readings: Sequence[ChainReading]) -> bytes:
+def _pack(readings: Sequence[ChainReading]) -> bytes:
     return _packed_readings(
         {
             (reading.chain.code, reading.chain.loop): (reading.cycles, reading.spread, reading.note)

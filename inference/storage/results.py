@@ -75,12 +75,12 @@ def compared_results(
     )
     comparisons = {result.other: result for result in earlier}
     return [
-        comparisons.get(row.pk) or _compared(row, value)
+        comparisons.get(row.pk) or _compared_result(row, value)
         for row in rows.defer("report").order_by("-pk")[:MAX_COMPARED_RESULTS]
     ]
 
 
-def _compared(row: PortMappingRow, value: PortMapping) -> ComparedResult:
+def _compared_result(row: PortMappingRow, value: PortMapping) -> ComparedResult:
     return ComparedResult(row.pk, *uops_conflicts(value, load_mapping(row)))
 
 

@@ -223,8 +223,10 @@ def markdown(report: BugReport) -> str:
         *_more_examples(report),
         *_cause(report),
         *_searches(report),
-        *_folded("To measure and to test it", _for_maintainers(report, tool_commands)),
-        *_folded("How it was found", ["\n".join(f"- {markdown_line(line)}" for line in _provenance(report))]),
+        *_fold_lines("To measure and to test it", _for_maintainers(report, tool_commands)),
+        *_fold_lines(
+            "How it was found", ["\n".join(f"- {markdown_line(line)}" for line in _provenance(report))]
+        ),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -233,7 +235,7 @@ def _command(line: Command) -> str:
     return f"{markdown_line(line.title)}:\n\n{code_block('sh', line.text)}"
 
 
-def _folded(summary: str, parts: Sequence[str]) -> list[str]:
+def _fold_lines(summary: str, parts: Sequence[str]) -> list[str]:
     return [f"<details><summary>{summary}</summary>", *parts, "</details>"]
 
 

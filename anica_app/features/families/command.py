@@ -54,7 +54,7 @@ class Command(RunCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["list"] or options["mark"] or options["report"] is not None:
-            self._stored(options)
+            self._store_families(options)
             return
         run = self.do_run(lambda: _submit(options))
         if options["json"]:
@@ -63,7 +63,7 @@ class Command(RunCommand):
         for line in family_lines(run.result):
             self.stdout.write(line.removeprefix("  "))
 
-    def _stored(self, options: dict[str, Any]) -> None:
+    def _store_families(self, options: dict[str, Any]) -> None:
         campaign = by_name(Campaign, options["campaign"])
         if options["mark"]:
             mark_family(campaign, options["mark"], options["note"])

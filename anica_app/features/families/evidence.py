@@ -208,7 +208,7 @@ def evidence_of(campaign: Campaign, families: Sequence[Family]) -> list[FamilyEv
     """
     isa, tools = code_isa(campaign.isa), campaign.tools
     codes = [bytes(row.code) for row in families]
-    measured = _measured(isa, codes, {tool.pk for tool in tools}) if families else {}
+    measured = _stored_measurements(isa, codes, {tool.pk for tool in tools}) if families else {}
     machines = {row.pk: row for answers in measured.values() for row, _ in answers}
     machines |= {tool.pk: tool for tool in tools if measures(tool)}
     predicting = [tool for tool in tools if not measures(tool)]
@@ -220,7 +220,7 @@ def evidence_of(campaign: Campaign, families: Sequence[Family]) -> list[FamilyEv
             isa,
             list(zip(tools, answers_of_witness(row), strict=False)),
             measured.get(bytes(row.code), ()),
-            _judged(row, str(judge.get("name", ""))),
+            _judge_answer(row, str(judge.get("name", ""))),
             strangers,
         )
         for row in families
@@ -251,7 +251,7 @@ def next_worst(row: Family) -> Family | None:
     return later.exclude(mark=Discovery.Mark.NO_FAULT).only("name").order_by("number").first()
 
 
-def _measured(isa: str, codes: Iterable[bytes], but: set[int]) -> Mapping[bytes, list[ToolAnswer]]:
+def _stored_measurements(isa: str, codes: Iterable[bytes], but: set[int]) -> Mapping[bytes, list[ToolAnswer]]:
     """{block: stored measurements of it} by predictors other than these (two queries)."""
     keys = {block_key(code): code for code in codes}
     rows = {row.pk: row for row in Predictor.objects.exclude(pk__in=but).order_by("name") if measures(row)}
@@ -264,7 +264,7 @@ def _measured(isa: str, codes: Iterable[bytes], but: set[int]) -> Mapping[bytes,
     return measured
 
 
-def _judged(row: Family, name: str) -> tuple[str, float] | None:
+def _judge_answer(row: Family, name: str) -> tuple[str, float] | None:
     """The judge's name and its cycles for the witness; None without them."""
     ruling = (row.facts.get("judge") or {}).get("members", {})
     witness = witness_of(row)

@@ -332,7 +332,7 @@ def _with_latencies(model: CoreModel, scheme: Scheme, match: _Match) -> CoreMode
     difference.
     """
     text, near, load = scheme.text, match.scheme.text, _load_latency(model)
-    latencies = dict(_renamed(scheme, match, model.latencies.get(near, {}), load))
+    latencies = dict(_rename_operands(scheme, match, model.latencies.get(near, {}), load))
     extended = replace(
         model,
         latencies={**model.latencies, text: latencies},
@@ -340,7 +340,7 @@ def _with_latencies(model: CoreModel, scheme: Scheme, match: _Match) -> CoreMode
     )
     if near in model.by_immediate:
         immediates = {
-            immediate: dict(_renamed(scheme, match, pairs, load))
+            immediate: dict(_rename_operands(scheme, match, pairs, load))
             for immediate, pairs in model.by_immediate[near].items()
         }
         extended = replace(extended, by_immediate={**model.by_immediate, text: immediates})
@@ -389,7 +389,7 @@ def _load_latency(model: CoreModel) -> float:
     return next((cycles for cycles in latencies if cycles is not None), model.memory.load)
 
 
-def _renamed(
+def _rename_operands(
     scheme: Scheme, match: _Match, latencies: OperandLatencies, load: float
 ) -> Iterator[tuple[tuple[str, str], float | None]]:
     mine, theirs = _visible_operands(scheme), _visible_operands(match.scheme)

@@ -29,7 +29,7 @@ from inference.core.kernels.layout import (
 from inference.core.kernels.tables import added_tables, ensure_table, repeated_tables, two_tables
 from inference.core.tables import Integers
 
-# Measured costs in multiples of one pair of unions in `_crossed`; only speed depends on them.
+# Measured costs in multiples of one pair of unions in `_cycles_of_unions`; only speed depends on them.
 _TABLE_COST = 1 / 48  # per table column and scheme
 _BOUNDING_COST = 60  # per kind of µop in `densest_union`
 
@@ -59,9 +59,9 @@ def cycles_of_two(
     mass = times_a * arrays.mass[a] + times_b * arrays.mass[b]
     if listed_a >= 0 and listed_b >= 0 and listed_a * listed_b <= arrays.cross_limit and mass <= MAX_CROSSED:
         if times_b == 1 and (times_a > 1 or listed_a <= listed_b):
-            return _crossed(arrays, a, times_a, b)
+            return _cycles_of_unions(arrays, a, times_a, b)
         if times_a == 1:
-            return _crossed(arrays, b, times_b, a)
+            return _cycles_of_unions(arrays, b, times_b, a)
     kinds = arrays.n_kinds[a] + arrays.n_kinds[b]
     heaviest = max(arrays.mass[a], arrays.mass[b])
     if heaviest <= MAX_IN_ROW and _tables_pay(arrays, np.int64(2), kinds, mass):
@@ -133,7 +133,7 @@ def _densest(arrays: EvaluationArrays, n: Number) -> Number:
 
 
 @inlined
-def _crossed(arrays: EvaluationArrays, a: Number, times_a: Number, b: Number) -> Number:
+def _cycles_of_unions(arrays: EvaluationArrays, a: Number, times_a: Number, b: Number) -> Number:
     """Cycles from all unions of place a with all unions of place b, which has one execution.
 
     Mass by ports is compared as mass times a whole number, `weights[ports]` = `scale` / ports: a division

@@ -15,7 +15,7 @@ from inference.core.kernels.loops import cycles_at, units_of
 from inference.core.metrics import Loss
 from inference.core.tables import Floats, Integers
 
-_STEP = np.uint64(0x9E3779B97F4A7C15)
+_STEP = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: spreads hashes of similar rows
 
 
 @compiled_in_place

@@ -121,7 +121,7 @@ class _Archipelago:
         ]
         answers = self._executor.carry_out(epoch, self._bytes, pieces, self._judge.pace)
         read = [decode(answer) for answer in answers]
-        after = tuple(_evolved(answer, self._settings.n_ports) for answer in read)
+        after = tuple(_evolve(answer, self._settings.n_ports) for answer in read)
         self._judge.evaluations += sum(answer.meta["evaluations"] for answer in read)
         stories: GenerationStatistics = np.stack(
             [answer.arrays["story"].astype(np.float64) for answer in read]
@@ -157,7 +157,7 @@ def epoch(common: bytes, piece: bytes, context: TaskContext) -> bytes:
         state = breeder.first()
         statistics.append(generation_statistics(state))
     else:
-        state = _evolved(facts, settings.n_ports)
+        state = _evolve(facts, settings.n_ports)
     until = facts.meta["until"]
     while state.generation < until and not state.converged(settings.convergence):
         state = breeder.next(state)
@@ -211,6 +211,6 @@ def _piece(island: int, size: int, until: int, evolved: Evolution | None) -> byt
     return encode(Checkpoint(meta, arrays))
 
 
-def _evolved(answer: Checkpoint, n_ports: int) -> Evolution:
+def _evolve(answer: Checkpoint, n_ports: int) -> Evolution:
     arrays = {name: np.asarray(array) for name, array in answer.arrays.items()}
     return unpack_evolution(answer.meta["evolved"], arrays, n_ports)

@@ -300,7 +300,7 @@ class _Search:
             for _ in range(_MAX_SWEEPS):
                 before = policy
                 for axis in self._axes:
-                    policy = self._improved(policy, axis)
+                    policy = self._improve_axis(policy, axis)
                     if policy is None:
                         return False
                 if policy == before:
@@ -317,7 +317,9 @@ class _Search:
         close = [entry for entry in ranked if entry[1] <= (1 + share) * ranked[0][1] and entry is not best]
         return close if best is None else [best, *close]
 
-    def _improved(self, policy: SchedulerPolicy | None, axis: Sequence[Setting]) -> SchedulerPolicy | None:
+    def _improve_axis(
+        self, policy: SchedulerPolicy | None, axis: Sequence[Setting]
+    ) -> SchedulerPolicy | None:
         """The best policy along one axis; None where the search has to stop."""
         if policy is None:
             return None

@@ -158,7 +158,7 @@ def timeline_of(
         issued=issued[:iterations],
         port=port[:iterations],
         done=done[:iterations],
-        retired=_retired(program, done[:iterations]),
+        retired=_retirement_cycles(program, done[:iterations]),
         operand=operand[:iterations],
         stall=stall[:iterations],
         oldest=oldest[:iterations],
@@ -245,7 +245,7 @@ def _delays(
     return delay.reshape(issued.shape), blocker.reshape(issued.shape)
 
 
-def _retired(program: SimulatedProgram, done: Int64s) -> Int64s:
+def _retirement_cycles(program: SimulatedProgram, done: Int64s) -> Int64s:
     """The cycle in which each µop retires: in order, at most `width` slots per cycle, once it is done."""
     slots = [uop.slots for uop in program.uops]
     retired: list[int] = []

@@ -84,7 +84,7 @@ def program_of_listing(
         part_instructions = (
             reader.without_addresses(part) if is_bare else tuple(_instructions(part, reader, result))
         )
-        instructions += (_moved(instruction, number * _ADDRESSES) for instruction in part_instructions)
+        instructions += (_move(instruction, number * _ADDRESSES) for instruction in part_instructions)
     notes = [
         note.format(line_numbers(numbers))
         for note, numbers in (
@@ -162,7 +162,7 @@ def _in_order(part: Mapping[int | str, ListedPlace]) -> list[ListedPlace]:
     return places
 
 
-def _moved(instruction: ProgramInstruction, distance: int) -> ProgramInstruction:
+def _move(instruction: ProgramInstruction, distance: int) -> ProgramInstruction:
     step = instruction.step
     if distance:
         target = None if step.target is None else step.target + distance

@@ -143,9 +143,9 @@ class WordTable:
         """The forms with the word's bits in both parts."""
         upper = word & self._upper
         if upper not in self._coarse:
-            self._coarse[upper] = _fitting(self.forms, word, self._upper)
-        return _fitting(self._coarse[upper], word, self._lower)
+            self._coarse[upper] = _fitting_forms(self.forms, word, self._upper)
+        return _fitting_forms(self._coarse[upper], word, self._lower)
 
 
-def _fitting(forms: Sequence[WordForm], word: int, bits: int) -> tuple[WordForm, ...]:
+def _fitting_forms(forms: Sequence[WordForm], word: int, bits: int) -> tuple[WordForm, ...]:
     return tuple(form for form in forms if not (form.encoding.match ^ word) & form.encoding.mask & bits)

@@ -93,7 +93,7 @@ class SimulatedCore:
         jumps = executed.jumps + is_loop  # a counter is fused with the jump that closes it
         uops += [SimulatedUop(0, len(executed.instructions) + number) for number in range(jumps)]
         slots = sum(uop.slots for uop in uops)
-        interval = _fetching(executed, limits, slots, is_loop=is_loop)
+        interval = _fetch_cycles(executed, limits, slots, is_loop=is_loop)
         program = SimulatedProgram(tuple(uops), len(self._ports), self.width, interval)
         return simulate(program, self._policy).cycles
 
@@ -109,7 +109,7 @@ class SimulatedCore:
         return self.model.mapping.ports
 
 
-def _fetching(code: ExecutedCode, limits: FrontEndLimits, slots: int, *, is_loop: bool) -> float:
+def _fetch_cycles(code: ExecutedCode, limits: FrontEndLimits, slots: int, *, is_loop: bool) -> float:
     """The fewest cycles from iteration to iteration by what precedes dispatch."""
     instructions = len(code.instructions) + code.jumps
     detours = code.detours + is_loop

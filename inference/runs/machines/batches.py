@@ -62,7 +62,7 @@ def lease(machine_id: int, session: int) -> LeasedBatch | None:
     )
     # Columns instead of objects, here and below: every millisecond on this path is one per experiment.
     columns = candidates.order_by("id").values_list("pk", "fence", "attempts", "content")
-    while (row := _preferred(machine_id, candidates, columns)) is not None:
+    while (row := _preferred_row(machine_id, candidates, columns)) is not None:
         number, fence, attempts, content = row
         unchanged = BatchRow.objects.filter(pk=number, state=BatchRow.State.WAITING, fence=fence)
         if attempts >= MAX_ATTEMPTS:
@@ -86,7 +86,7 @@ def lease(machine_id: int, session: int) -> LeasedBatch | None:
 _Row = tuple[int, int, int, Json]
 
 
-def _preferred(
+def _preferred_row(
     machine_id: int, candidates: QuerySet[BatchRow], columns: QuerySet[BatchRow, _Row]
 ) -> _Row | None:
     kinds = set(candidates.order_by().values_list("run__kind", flat=True).distinct())
@@ -124,7 +124,7 @@ def reclaim(machine_id: int, session: int, batch: int, fence: int) -> bool:
 
 def is_awaited(session: int, batch: int, fence: int) -> bool:
     """Whether the lease is valid and its run still waits for the results."""
-    return _leased(session, batch, fence).filter(run__state__in=_ACTIVE_RUN_STATES).exists()
+    return _leased_rows(session, batch, fence).filter(run__state__in=_ACTIVE_RUN_STATES).exists()
 
 
 def store_results(machine_id: int, session: int, batch: int, fence: int, payload: object) -> bool:
@@ -143,7 +143,7 @@ def store_results(machine_id: int, session: int, batch: int, fence: int, payload
     Raises:
         ProtocolError: `payload` is not one valid result per experiment.
     """
-    leased = _leased(session, batch, fence).filter(machine=machine_id)
+    leased = _leased_rows(session, batch, fence).filter(machine=machine_id)
     row = leased.values_list("run", "content").first()
     if row is None:
         return False
@@ -179,7 +179,7 @@ def delete_finished() -> None:
         finished.delete()
 
 
-def _leased(session: int, batch: int, fence: int) -> QuerySet[BatchRow]:
+def _leased_rows(session: int, batch: int, fence: int) -> QuerySet[BatchRow]:
     return BatchRow.objects.filter(pk=batch, session=session, fence=fence, state=BatchRow.State.LEASED)
 
 

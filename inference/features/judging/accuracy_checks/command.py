@@ -58,7 +58,7 @@ class Command(RunCommand):
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        run = self.do_run(lambda: _submitted(options))
+        run = self.do_run(lambda: _submit_run(options))
         check = check_of(run)
         assert check is not None, "it is done"
         if options["json"]:
@@ -70,7 +70,7 @@ class Command(RunCommand):
         self.stdout.write(f"the page with all results: /accuracy/{run.pk}/")
 
 
-def _submitted(options: dict[str, Any]) -> Run:
+def _submit_run(options: dict[str, Any]) -> Run:
     row = by_name(BasicBlockSet, options["block_set"])
     machine = by_name(Machine, options["machine"])
     predictors = [predictor_row(name, may_choose=True).pk for name in options["predictors"]]

@@ -54,7 +54,7 @@ class AccuracyCheckJob(JudgeJob):
         described = JudgeConfig.model_construct(
             block_set=config.block_set,
             sources=[f"{SourceKind.PREDICTOR}:{row.pk}" for row in predictors],
-            against=f"{SourceKind.PREDICTOR}:{_measuring(machine, config.mode).pk}",
+            against=f"{SourceKind.PREDICTOR}:{_measuring_predictor(machine, config.mode).pk}",
             most=config.blocks,
             seed=config.seed,
             mode=config.mode,
@@ -107,7 +107,7 @@ def _predictors(machine: Machine, config: AccuracyCheckConfig) -> tuple[list[Pre
     return [rows[pk] for pk in config.predictors if pk in rows], {}
 
 
-def _measuring(machine: Machine, mode: str) -> Predictor:
+def _measuring_predictor(machine: Machine, mode: str) -> Predictor:
     try:
         return row_for(measuring.KIND, kind_of(measuring.KIND).in_mode({"machine": machine.name}, mode))
     except PredictorError as error:

@@ -79,7 +79,7 @@ class CheckModelCommand(RunCommand):
         folder = Path(options["csv"]) if options["csv"] else None
         if folder is not None and not folder.is_dir():
             raise CommandError(f"--csv {options['csv']!r}: there is no such folder")
-        run = self.do_run(lambda: self._submitted(options))
+        run = self.do_run(lambda: self._submit_run(options))
         check = model_check_of(run)
         if folder is not None:
             for name, table in TABLES.items():
@@ -92,7 +92,7 @@ class CheckModelCommand(RunCommand):
         for line in shell_lines(_tables(run, check), MAX_LISTED):
             self.stdout.write(line)
 
-    def _submitted(self, options: dict[str, Any]) -> Run:
+    def _submit_run(self, options: dict[str, Any]) -> Run:
         machine = by_name(Machine, options["machine"])
         reference = _reference(machine, options["reference"])
         config = {

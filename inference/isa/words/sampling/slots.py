@@ -128,8 +128,8 @@ def slots(scheme: Scheme, layout: OperandLayout) -> WordSlots:
         if memory is None
         else (_memory(layout.forms()[memory.name].assembly, fields, layout.index_register),),
         distinct=tuple(range(len(registers))) if loads_pair else (),
-        bases=_numbered(layout.bases),
-        plain_bases=_numbered(layout.plain_bases),
+        bases=_register_numbers(layout.bases),
+        plain_bases=_register_numbers(layout.plain_bases),
         read=read,
         written=written,
         memory_place=place,
@@ -190,7 +190,7 @@ def _packed_index(number: int, extend: str, shift: int) -> int:
     return (number + 1) | _EXTENSIONS.index(extend or "lsl") << 8 | shift << 16
 
 
-def _numbered(registers: Sequence[int]) -> tuple[int, ...]:
+def _register_numbers(registers: Sequence[int]) -> tuple[int, ...]:
     return tuple(number + 1 for number in registers)
 
 

@@ -124,12 +124,12 @@ def _att_readings(name: str) -> Iterator[MnemonicReading]:
             yield MnemonicReading(mnemonic, size=_LETTERS.get(target, 0), source=_LETTERS[source])
     for stem, size in _with_suffix(name):
         if name == f"{stem}q" and stem in ("mov", "vmov"):
-            yield from _sized(stem, size)  # of general registers, before that of vectors by this name
+            yield from _size_readings(stem, size)  # of general registers, before that of vectors by this name
     if name in _STRINGS or name[:-1] in _STRINGS:
         yield from _att_string(name)
     yield from readings(name)
     for stem, size in _with_suffix(name):
-        yield from _sized(stem, size)
+        yield from _size_readings(stem, size)
 
 
 def _att_string(name: str) -> Iterator[MnemonicReading]:
@@ -164,7 +164,7 @@ def _with_suffix(name: str) -> Iterator[tuple[str, int]]:
         yield stem, 0 if stem.startswith("prefetch") else _VECTORS[letter]
 
 
-def _sized(stem: str, size: int) -> Iterator[MnemonicReading]:
+def _size_readings(stem: str, size: int) -> Iterator[MnemonicReading]:
     for reading in readings(stem):
         if reading.mnemonic == "crc32":
             yield MnemonicReading(reading.mnemonic, source=size)

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from inference.core.core_model.front_end_limits import front_end_limits
 from inference.core.front_end import FrontEnd, read_front_end
 from inference.isa.blocks import accesses_of, block_of_bytes
 from inference.isa.bodies import front_end_maker
@@ -13,7 +14,6 @@ from inference.isa.front_end import AddressUse, Aspect, FrontEndCode
 from inference.isa.targets import RISCV
 from inference.isa.x86.front_end import front_end_codes
 from inference.measuring.simulated_front_end import SimulatedFrontEnd
-from inference.storage.core_models import front_end_limits
 
 CODES = front_end_codes(offsets=False)
 CORE = SimulatedFrontEnd(slots=6, fused=frozenset({"cmp", "dec"}))

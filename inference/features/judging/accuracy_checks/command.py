@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser
 from typing import Any
 
@@ -61,13 +60,10 @@ class Command(RunCommand):
         run = self.do_run(lambda: _submit_run(options))
         check = check_of(run)
         assert check is not None, "it is done"
-        if options["json"]:
-            document = {"run": run.pk, "block_set": run.result["block_set"], **check}
-            self.stdout.write(json.dumps(document, ensure_ascii=False))
-            return
-        for line in shell_lines(result_tables({"check": check}), max_rows=_MAX_LINES):
-            self.stdout.write(line)
-        self.stdout.write(f"the page with all results: /accuracy/{run.pk}/")
+        document = {"run": run.pk, "block_set": run.result["block_set"], **check}
+        lines = shell_lines(result_tables({"check": check}), max_rows=_MAX_LINES)
+        page = f"the page with all results: /accuracy/{run.pk}/"
+        self.print_answer(document, [*lines, page], as_json=options["json"])
 
 
 def _submit_run(options: dict[str, Any]) -> Run:

@@ -45,9 +45,7 @@ class AccuracyCheckJob(JudgeJob):
 
     def work(self, task: Task) -> Store:
         config = AccuracyCheckConfig.from_stored(task.run.config)
-        machine = Machine.objects.filter(pk=config.machine).select_related("isa").first()
-        if machine is None:
-            raise JobError("the machine that this run needs has been deleted")
+        machine = needed_row(Machine.objects.select_related("isa"), config.machine)
         predictors, unasked = _predictors(machine, config)
         for name, reason in unasked.items():
             task.reporter.emit(Log("warning", f"{name} is left out: {reason}"))

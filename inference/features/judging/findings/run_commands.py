@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser
 from dataclasses import replace
 from pathlib import Path
@@ -84,13 +83,10 @@ class CheckModelCommand(RunCommand):
         if folder is not None:
             for name, table in TABLES.items():
                 write_file(folder / f"{name}.csv", csv_of(table(check)).encode())
-        if options["json"]:
-            named = {"run": run.pk, "set": run.result["name"]}
-            counted = {key: value for key, value in run.result.items() if key != "name"}
-            self.stdout.write(json.dumps({**named, **counted, "seconds": round(run.busy_seconds, 3)}))
-            return
-        for line in shell_lines(_tables(run, check), MAX_LISTED):
-            self.stdout.write(line)
+        named = {"run": run.pk, "set": run.result["name"]}
+        counted = {key: value for key, value in run.result.items() if key != "name"}
+        answer = {**named, **counted, "seconds": round(run.busy_seconds, 3)}
+        self.print_answer(answer, shell_lines(_tables(run, check), MAX_LISTED), as_json=options["json"])
 
     def _submit_run(self, options: dict[str, Any]) -> Run:
         machine = by_name(Machine, options["machine"])

@@ -197,7 +197,7 @@ def infer_skylake(effort: PMEvoSettings) -> InferredCore:
         recorded=date(2020, 6, 15),
         measured=f"PMEvo's authors: {len(train):,} mixes of one to four of {len(schemes)} schemes",
         figures=tuple(figures),
-        lacks="usual integer forms such as `add r64, r64`, which the published set does not have; "
+        lacks="usual integer forms such as add r64, r64, which the published set does not have; "
         f"ports of {hidden} schemes that always fit beside four instructions per cycle",
         sources=(
             PartSource(

@@ -115,8 +115,8 @@ class AccessFormatter(logging.Formatter):
         at = datetime.fromtimestamp(record.created, UTC).strftime("%d/%b/%Y:%H:%M:%S %z")
         request = f"{fields['method']} {fields['path']} HTTP/{fields['version']}"
         return (
-            f"{fields['address'] or '-'} - {fields['caller']} [{at}] {_quoted(request)} {fields['status']} "
-            f"{fields['bytes']} {_quoted(fields['referer'])} {_quoted(fields['browser'])} "
+            f"{fields['address'] or '-'} - {fields['caller']} [{at}] {_quote(request)} {fields['status']} "
+            f"{fields['bytes']} {_quote(fields['referer'])} {_quote(fields['browser'])} "
             f"{fields['seconds']:.3f}"
         )
 
@@ -139,6 +139,6 @@ def _fields(scope: dict[str, Any], started: float, caller: str, status: int, siz
     }
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     safe = text.encode("unicode_escape").decode("ascii").replace('"', '\\"')
     return f'"{safe}"'

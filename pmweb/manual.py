@@ -61,8 +61,8 @@ class ManualPage:
         for token, anchor in _headings(tokens):
             token.attrs["id"] = anchor
         for token in tokens:
-            if token.type in ("fence", "code_block"):
-                token.attrs["tabindex"] = "0"  # long lines scroll, by keyboard as well
+            if token.type in ("fence", "code_block", "table_open"):
+                token.attrs["tabindex"] = "0"  # what is wide scrolls, by keyboard as well
             for inner, following in pairwise([*(token.children or []), Token("", "", 0)]):
                 if inner.type == "link_open":
                     following.content = _title_of_file(following.content)

@@ -83,13 +83,28 @@ def is_impatient(node: ast.AST) -> bool:
     return not times or any(isinstance(time, ast.Constant) and time.value < LONG for time in times)
 
 
+def is_hasty_handshake(node: ast.AST) -> bool:
+    """Whether a client of websockets gives up on the handshake after its usual ten seconds."""
+    if not isinstance(node, ast.Call) or called(node) != "connect":
+        return False
+    names = {keyword.arg for keyword in node.keywords}
+    return "additional_headers" in names and "open_timeout" not in names
+
+
 def impatient(text: str) -> list[int]:
-    """The lines that give up too soon, of a file that drives communicators."""
-    nodes = ast.walk(ast.parse(text)) if "Communicator" in text else ()
-    return [node.lineno for node in nodes if isinstance(node, ast.Await) and is_impatient(node)]
+    """The lines that give up too soon, of a file that drives communicators or clients."""
+    if "Communicator" not in text and "additional_headers" not in text:
+        return []
+    nodes = list(ast.walk(ast.parse(text)))
+    return [
+        node.lineno
+        for node in nodes
+        if (isinstance(node, ast.Await) and is_impatient(node))
+        or (isinstance(node, ast.Call) and is_hasty_handshake(node))
+    ]
 
 
-def test_answers_of_communicators_are_waited_for_on_a_busy_computer_too():
+def test_answers_are_waited_for_on_a_busy_computer_too():
     folder = Path(__file__).parent
     lines = [
         f"{path.relative_to(folder.parent)}:{line}"
@@ -107,6 +122,8 @@ def test_answers_of_communicators_are_waited_for_on_a_busy_computer_too():
         ("await socket.receive_json_from(timeout=SOON)", False),
         ("await socket.receive_output(60)", False),
         ("site.connect()", False),
+        ("connect(address, additional_headers=headers)", True),
+        ("connect(address, additional_headers=headers, open_timeout=60)", False),
     ],
 )
 def test_an_impatient_line_is_found(line: str, is_flawed: bool):

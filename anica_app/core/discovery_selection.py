@@ -233,8 +233,9 @@ def explained_blocks(
     """The coverage of the interesting blocks by the discoveries that are not concrete.
 
     Args:
-        domain: That of the campaign.
-        discoveries: Of the campaign; concrete ones, which stand for a single block, are ignored.
+        domain: Domain of the campaign.
+        discoveries: Discoveries of the campaign; concrete ones, which stand for a single block, are
+            ignored.
         judged: Random blocks with their verdicts.
         pulse: Called between blocks; what it raises ends the computation.
     """

@@ -109,7 +109,7 @@ def _feature_expansion(
     expansion: Json = {"instruction": number + 1, "feature": name}
     current = None if before is None else before["instructions"][number].get(name)
     if name in ("operands", "memory") and value != TOP:
-        expansion["drop"] = dropped = _dropped(name, value, start)
+        expansion["drop"] = dropped = _dropped_text(name, value, start)
         remaining = [item for item in current if item != dropped] if isinstance(current, list) else []
         # Of operands theirs knows "at least these" alone, so that none is no constraint; not so of memory.
         if isinstance(current, list) and (remaining or name == "memory"):
@@ -123,7 +123,7 @@ def _feature_expansion(
     return expansion
 
 
-def _dropped(name: str, value: Any, start: Mapping[str, Any]) -> str:
+def _dropped_text(name: str, value: Any, start: Mapping[str, Any]) -> str:
     if name == "memory":
         return _translate_all([value], anica_words.memory, "use of memory")[0]
     uses = _memory(start.get("memory_usage", TOP))

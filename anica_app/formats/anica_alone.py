@@ -56,14 +56,14 @@ def read_documents(content: bytes, file_name: str) -> list[SpooledCampaign]:
         case {"ab": _}:
             return [_discovery(data, file_name, stem, source)]
         case {"predictors": _}:
-            return [_configured(data, file_name, stem, source)]
+            return [_configured_campaign(data, file_name, stem, source)]
         case dict() if data.keys() & set(_SECTIONS):
             return [_campaign(stem, source, {"abstraction_config": without_docs(data)})]
         case [_, *_] if all(isinstance(entry, dict) for entry in data) and len(data) <= MAX_CAMPAIGNS:
             numbers = [f" {number}" for number in range(1, len(data) + 1)] if len(data) > 1 else [""]
             places = [f"{file_name}, entry {number}" for number in range(1, len(data) + 1)]
             return [
-                _configured(entry, place, f"{stem[: NAME_LIMIT - 4]}{number}", source)
+                _configured_campaign(entry, place, f"{stem[: NAME_LIMIT - 4]}{number}", source)
                 for entry, place, number in zip(data, places, numbers, strict=True)
             ]
     right = f"an abstract block, a configuration, or a list of at most {MAX_CAMPAIGNS} campaigns is expected"
@@ -77,7 +77,7 @@ def _campaign(name: str, source: str, config: Json) -> SpooledCampaign:
     return SpooledCampaign(value, X86)
 
 
-def _configured(data: Json, place: str, name: str, source: str) -> SpooledCampaign:
+def _configured_campaign(data: Json, place: str, name: str, source: str) -> SpooledCampaign:
     """A campaign to be run. A template for several pairs of tools has no tools of its own."""
     rows = _campaign(name, source, without_docs(data))
     if "predictors" in data:

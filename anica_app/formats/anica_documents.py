@@ -120,7 +120,7 @@ class PublishedDiscovery(PublishedPart):
     """A discovery.
 
     Attributes:
-        abstract: As written.
+        abstract: The abstract block as written.
         result_ref: Series of the blocks that it is based on.
     """
 
@@ -140,8 +140,8 @@ class PublishedStep(PublishedPart):
     """A decision.
 
     Attributes:
-        expansion: As written, None for the end.
-        series: Of the blocks it is based on.
+        expansion: Expansion as written, None for the end.
+        series: Series of the blocks it is based on.
     """
 
     expansion: Annotated[list[Any] | None, AfterValidator(_check_expansion)] = None
@@ -217,8 +217,8 @@ class PublishedReport:
     """Figures of a campaign.
 
     Attributes:
-        batches: As written.
-        generalisations: By label.
+        batches: Batches as written.
+        generalisations: Generalisations by label.
     """
 
     facts: Json = field(default_factory=dict)

@@ -65,7 +65,7 @@ class Measurements:
     def predictors(self) -> list[str]:
         """Names of all tools, sorted."""
         rows = self._rows("SELECT DISTINCT predictor FROM predictor_runs ORDER BY predictor")
-        return [_typed(row[0], str, f"{self.name}, predictor_runs.predictor") for row in rows]
+        return [_typed_value(row[0], str, f"{self.name}, predictor_runs.predictor") for row in rows]
 
     def counts(self) -> tuple[int, int, int]:
         """(series, blocks, answers) in the file."""
@@ -77,7 +77,7 @@ class Measurements:
         rows = self._rows(
             "SELECT series_id, COUNT(*) FROM measurements GROUP BY series_id ORDER BY series_id"
         )
-        return {_typed(number, int, f"{self.name}, series_id"): count for number, count in rows}
+        return {_typed_value(number, int, f"{self.name}, series_id"): count for number, count in rows}
 
     def series(self, predictors: Sequence[str]) -> Iterator[Series]:
         """All series with blocks, answers in the order of `predictors`; a missing answer is `NO_NUMBER`."""
@@ -99,9 +99,9 @@ class Measurements:
             ]
             timed = all(len(sample.seconds) == len(positions) for sample in samples)
             yield Series(
-                _typed(number, int, where),
-                _typed(computer, str, where),
-                _typed(at, int, where),
+                _typed_value(number, int, where),
+                _typed_value(computer, str, where),
+                _typed_value(at, int, where),
                 tuple(samples if timed else (Sample(untimed.code, untimed.answers) for untimed in samples)),
             )
 
@@ -182,7 +182,7 @@ def _text(raw: bytes) -> str:
     return raw.decode("utf-8", errors="replace")
 
 
-def _typed(value: Any, kind: type[Any], where: str) -> Any:
+def _typed_value(value: Any, kind: type[Any], where: str) -> Any:
     if not isinstance(value, kind):
         raise ExchangeError(
             f"{where}: {str(value)[:60]!r} is a {type(value).__name__}, not a {kind.__name__}"
@@ -192,7 +192,7 @@ def _typed(value: Any, kind: type[Any], where: str) -> Any:
 
 def _code(value: Any, where: str) -> bytes:
     try:
-        code = bytes.fromhex(_typed(value, str, f"{where}, input"))
+        code = bytes.fromhex(_typed_value(value, str, f"{where}, input"))
     except ValueError as error:
         raise ExchangeError(f"{where}: {value[:60]!r} is no machine code in hexadecimal digits") from error
     if not 0 < len(code) <= MAX_CODE_BYTES:
@@ -218,7 +218,7 @@ def _remark(remark: Any, where: str) -> Mapping[str, Any]:
     if remark is None or remark == "":
         return {}
     try:
-        fields = load(_typed(remark, str, f"{where}, remark"), "remark", MAX_VALUES)
+        fields = load(_typed_value(remark, str, f"{where}, remark"), "remark", MAX_VALUES)
     except StrictJsonError:
         return {"error": remark}
     return fields if isinstance(fields, dict) else {"error": remark}

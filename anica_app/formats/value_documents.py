@@ -170,7 +170,7 @@ class CampaignContext:
 
     Attributes:
         tools: Number of predictors.
-        isa: Of its blocks.
+        isa: Instruction set of its blocks.
     """
 
     spool: Spool

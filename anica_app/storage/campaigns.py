@@ -65,7 +65,7 @@ def store_campaign(
         content: A campaign read from an archive.
         name: To store it under; "" for its own name.
         note: "" for its own note.
-        run: That imported it, None for an upload.
+        run: Run that imported it, None for an upload.
 
     Raises:
         NameTakenError: The name is in use.
@@ -196,12 +196,12 @@ def write_campaign(campaign: Campaign, file: BinaryIO, report: OnProgress | None
                 row,
                 GeneralisationValue,
                 discovery=numbers.get(row.discovery_id),
-                steps=[_sampled(step, StepValue) for step in row.steps.order_by("number")],
+                steps=[_with_samples(step, StepValue) for step in row.steps.order_by("number")],
             )
             for row in campaign.generalisations.order_by("number").iterator(_ROWS)
         ),
         batches=(
-            _sampled(row, BatchValue, discovery=numbers.get(row.discovery_id))
+            _with_samples(row, BatchValue, discovery=numbers.get(row.discovery_id))
             for row in campaign.batches.order_by("number").iterator(_ROWS)
         ),
         files=(_value(row, FileValue) for row in campaign.files.order_by("path").iterator(_ROWS)),
@@ -210,7 +210,7 @@ def write_campaign(campaign: Campaign, file: BinaryIO, report: OnProgress | None
     write_archive(content, file, report)
 
 
-def _sampled(row: GeneralisationStep | SampleBatch, shape: type[Value], **beside: Any) -> Value:
+def _with_samples(row: GeneralisationStep | SampleBatch, shape: type[Value], **beside: Any) -> Value:
     """A row with its samples, unless only their number is stored."""
     samples = bytes(row.samples)
     return _value(row, shape, samples=None if row.n and not samples else samples, **beside)

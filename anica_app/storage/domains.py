@@ -164,7 +164,7 @@ def find_support(
     done = 0
     for piece, answered in zip(pieces, queries, strict=True):
         for text, answers in zip(piece, answered(), strict=True):
-            missing = _missing(answers)
+            missing = _missing_answers(answers)
             if missing:
                 lacking[text] = missing
         done += len(piece)
@@ -172,5 +172,5 @@ def find_support(
     return Support(tuple(text for text in texts if text not in lacking), lacking)
 
 
-def _missing(answers: Sequence[Answer]) -> dict[int, Answer]:
+def _missing_answers(answers: Sequence[Answer]) -> dict[int, Answer]:
     return {number: answer for number, answer in enumerate(answers, start=1) if not answer.supported}

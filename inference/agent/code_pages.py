@@ -74,13 +74,13 @@ def synchronise(address: int, size: int) -> None:
     x86-64 does so by itself. On AArch64 the instruction cache is invalidated line by line, which user
     programs may do.
     """
-    routine = _synchronising()
+    routine = _synchronisation_pages()
     if routine is not None:
         routine.function(0)(address, address + size)
 
 
 @cache
-def _synchronising() -> GuardedPages | None:
+def _synchronisation_pages() -> GuardedPages | None:
     """Pages with the routine of this processor, None where none is needed.
 
     The routine cannot serve itself, so its pages become executable after it is written: at that moment the

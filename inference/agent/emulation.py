@@ -12,7 +12,7 @@ def emulator(machine: str, processor: Mapping[str, str], kernel_machine: Path = 
     """The emulator that executes this process; "" on a processor of the machine.
 
     Args:
-        machine: As `platform.machine()` names it; other than x86-64.
+        machine: Machine as `platform.machine()` names it; other than x86-64.
         processor: First entry of /proc/cpuinfo: the kernel shows its own processors, under emulation those of
             x86.
         kernel_machine: File with the machine of the kernel.

@@ -118,10 +118,10 @@ class BlockMemory:
                 )
 
     def release(self) -> None:
-        for page in self._touched():
+        for page in self._touched_pages():
             _libc.munmap(page, PAGE)
 
-    def _touched(self) -> list[int]:
+    def _touched_pages(self) -> list[int]:
         """Addresses of the mapped pages, in the order of their first touch."""
         size = self._word(NEXT) - self._pages.address
         return [page for (page,) in struct.iter_unpack("<Q", ctypes.string_at(self._pages.address, size))]

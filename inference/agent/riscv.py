@@ -97,7 +97,7 @@ def description(processor: Mapping[str, str], emulated: str = "", probe: Probe =
         }
     implementer, part = _number(processor, "mvendorid"), _number(processor, "marchid")
     maker = _VENDORS.get(implementer or 0, "")
-    core = _CORES.get((maker, part or 0), "") or _marketed(processor.get("uarch", ""))
+    core = _CORES.get((maker, part or 0), "") or _product_name(processor.get("uarch", ""))
     return {
         "cpu": f"{maker} {core}".strip() or "unknown",
         "vendor": maker,
@@ -113,7 +113,7 @@ def _flags(processor: Mapping[str, str], probe: Probe) -> list[str]:
     return extensions(isa, probe(_EXTENSIONS_KEY))
 
 
-def _marketed(name: str) -> str:
+def _product_name(name: str) -> str:
     """The core's name of the device tree, `thead,c910`, without the maker."""
     return name.rpartition(",")[2].upper()
 

@@ -37,10 +37,10 @@ class SettlingItem:
         return bool(self.cycles or self.failure or self.crude is not None)
 
     def has_settled(self, settings: Settings) -> bool:
-        """Whether enough passes agree within the tolerance: see `_agreed`."""
-        return self._agreed(settings) is not None
+        """Whether enough passes agree within the tolerance: see `_agreeing_median`."""
+        return self._agreeing_median(settings) is not None
 
-    def _agreed(self, settings: Settings) -> float | None:
+    def _agreeing_median(self, settings: Settings) -> float | None:
         """The median of passes that agree: of the two fastest, or of the three after the very fastest.
 
         Nearly everything that disturbs makes code slower, now and then twice by the same amount; so slow
@@ -81,7 +81,7 @@ class SettlingItem:
                 return Result(self.item.id, "failed", note=note)
             return Result(self.item.id, "contended", self.crude, None, self.passes, note)
         spread = max(self.cycles) - min(self.cycles)
-        agreed = self._agreed(settings)
+        agreed = self._agreeing_median(settings)
         if agreed is not None:
             counters = {name: statistics.median(numbers) for name, numbers in self.counted.items()}
             return Result(self.item.id, "settled", agreed, spread, self.passes, counters=counters)

@@ -188,7 +188,7 @@ def _security_of(address: str) -> Security | None:
     Raises:
         ClusterError: The address is of another computer without TLS, or certificates are not set.
     """
-    scheme, host = _parsed(address)
+    scheme, host = _parse(address)
     if scheme == "tcp" and _is_loopback(host):
         return None
     if scheme != "tls":
@@ -206,7 +206,7 @@ def _security_of(address: str) -> Security | None:
     return security
 
 
-def _parsed(address: str) -> tuple[str, str]:
+def _parse(address: str) -> tuple[str, str]:
     """(scheme, host) of an address; without a scheme it is TCP, as for Dask. Both are "" if it is invalid."""
     try:
         parts = urlsplit(address if "://" in address else f"tcp://{address}")

@@ -27,8 +27,8 @@ class CallOutcome:
         status: Exit status, negative for a signal.
         stdout: At most `Limits.output` MiB of it.
         stderr: The same of standard error.
-        timed_out: It was killed because it exceeded its wall-clock or CPU time.
-        output_exceeded: It was killed because it printed too much.
+        timed_out: Whether it was killed because it exceeded its wall-clock or CPU time.
+        output_exceeded: Whether it was killed because it printed too much.
         seconds: CPU time of it and its children.
     """
 

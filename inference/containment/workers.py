@@ -32,7 +32,8 @@ class LineWorker:
 
     Args:
         command: The program and its arguments.
-        limits: Of the process; `limits.seconds` is the time for an answer, `limits.output` its size in MiB.
+        limits: Limits of the process; `limits.seconds` is the time for an answer, `limits.output` its size
+            in MiB.
         first_seconds: Time for the first answer, which includes loading the program.
         environment: Variables of the program besides the usual ones.
         access: Files that it may use; by default those that `access_of` derives from the command.

@@ -44,7 +44,7 @@ def solve_by_cegar(
         question: The schemes, and the ports of those that are known.
         measurer: Measures the experiments that distinguish candidates.
         reporter: Receives the events of each search.
-        seed: Of each search; equal seeds and measurements give equal answers.
+        seed: Seed of each search; equal seeds and measurements give equal answers.
 
     Raises:
         InsufficientDataError: No scheme is left; the message has the contradictions.

@@ -80,7 +80,7 @@ def saved_search(checkpoint: Checkpoint, identity: Json, algorithm: str) -> Json
     """The state of a search in a checkpoint.
 
     Args:
-        checkpoint: Of any algorithm.
+        checkpoint: Checkpoint of any algorithm.
         identity: What distinguishes the search; `identity["algorithm"]` has to be that of the checkpoint.
         algorithm: Named in the message.
 

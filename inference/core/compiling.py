@@ -20,7 +20,7 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 def compiled(function: Kernel) -> Kernel:
     """The function as machine code that releases the interpreter lock, cached on disk if possible."""
-    return _compiled(function)
+    return _compile_kernel(function)
 
 
 def compiled_in_place(function: Kernel) -> Kernel:
@@ -29,7 +29,7 @@ def compiled_in_place(function: Kernel) -> Kernel:
     numba then need not count references to them. Counting takes atomic instructions whenever an array is
     passed on, which together take several times as long as evaluating an experiment.
     """
-    return _compiled(function, _nrt=False)
+    return _compile_kernel(function, _nrt=False)
 
 
 def inlined(function: Kernel) -> Kernel:
@@ -37,7 +37,7 @@ def inlined(function: Kernel) -> Kernel:
 
     Passing a tuple full of arrays would take as long as the work of the function.
     """
-    return _compiled(function, _nrt=False, forceinline=True)
+    return _compile_kernel(function, _nrt=False, forceinline=True)
 
 
 def in_llvm(function: Callable[..., Any]) -> Any:
@@ -48,7 +48,7 @@ def in_llvm(function: Callable[..., Any]) -> Any:
     return intrinsic(function)
 
 
-def _compiled(function: Kernel, **options: Any) -> Kernel:
+def _compile_kernel(function: Kernel, **options: Any) -> Kernel:
     compile_: Any = numba.njit  # its declared types know no `_nrt`
     try:
         return cast(Kernel, compile_(nogil=True, cache=True, **options)(function))

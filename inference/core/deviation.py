@@ -70,7 +70,8 @@ class Deviation:
         common: Schemes that both describe.
         r_max: The limit used for each.
         skipped: Experiments that a model predicts to take no time.
-        furthest: By the largest factor; None where the models agree everywhere.
+        furthest: The experiment on which they differ by the largest factor; None where the models agree
+            everywhere.
     """
 
     points: ComparedPoints

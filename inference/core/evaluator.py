@@ -43,7 +43,7 @@ class Evaluator:
 
     Args:
         table: Experiments, each with at least one scheme.
-        n_ports: Of all mappings.
+        n_ports: Number of ports of all mappings.
         r_max: Instructions per cycle that the bottleneck outside the ports lets through, the same for all
             mappings; None for no such bound. `mapping_cycles` takes the mapping's own limits and slots.
         least: float64[n_experiments], cycles that each experiment takes at least under any mapping, such as

@@ -287,7 +287,7 @@ def hidden_in(mapping: PortMapping, scheme: str, hidden: Collection[int]) -> Hid
     """The hidden µops of one scheme; None where all its µops show.
 
     Args:
-        mapping: With a limit outside the ports; without one nothing is hidden.
+        mapping: Mapping with a limit outside the ports; without one nothing is hidden.
         scheme: One of the mapping.
         hidden: Masks of ports, the result of `hidden_kinds`.
 

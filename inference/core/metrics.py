@@ -116,7 +116,7 @@ def _pearson(x: Floats, y: Floats) -> float | None:
     """Pearson's r of finite values; None where either is constant, or a sum is too large for a float."""
     if x.min() == x.max() or y.min() == y.max():
         return None
-    a, b = _centred(x), _centred(y)
+    a, b = _deviations(x), _deviations(y)
     # Not a @ b: a sum in pairs is closer, and wakes no threads of a linear algebra library.
     spread, product = math.sqrt(np.sum(a * a)) * math.sqrt(np.sum(b * b)), float(np.sum(a * b))
     if not (0 < spread < math.inf and math.isfinite(product)):
@@ -124,7 +124,7 @@ def _pearson(x: Floats, y: Floats) -> float | None:
     return min(1.0, max(-1.0, product / spread))
 
 
-def _centred(values: Floats) -> Floats:
+def _deviations(values: Floats) -> Floats:
     """Deviations from the mean.
 
     A mean is rounded, and can be as far from nearly equal values as these are from each other. The mean of

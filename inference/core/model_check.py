@@ -82,7 +82,7 @@ def judge_alone(
     """Compare a scheme that was measured alone with the reference.
 
     Args:
-        result: Of an experiment of one scheme.
+        result: Result of an experiment of one scheme.
         modelled: Cycles that the reference predicts; None where it does not describe the scheme.
         exclusion: Why the scheme is outside the model's scope; "" where it is inside.
         referred: False without a reference: the scheme is compared with 1/n cycles for the nearest whole n,
@@ -102,13 +102,13 @@ def _verdict(result: Measured, modelled: float | None, exclusion: str) -> tuple[
     if exclusion:
         return AloneVerdict.EXCLUDED, exclusion
     if result.state is MeasurementState.SETTLED:
-        return _compared(result.cycles, modelled)
+        return _compare_times(result.cycles, modelled)
     disturbed = result.state is MeasurementState.CONTENDED
     why = "the computer was too disturbed" if disturbed else "its measurements did not agree"
     return AloneVerdict.NOT_SETTLED, why
 
 
-def _compared(measured: float, modelled: float | None) -> tuple[AloneVerdict, str]:
+def _compare_times(measured: float, modelled: float | None) -> tuple[AloneVerdict, str]:
     if modelled is None:
         return AloneVerdict.NOT_DESCRIBED, "the reference does not describe it"
     if modelled == 0:

@@ -80,7 +80,19 @@ def summed_losses(
     threads: int,
     pulse: Callable[[], None] | None,
 ) -> Int64s:
-    """The summed loss of all predictions per mapping, in multiples of `ERROR_UNIT`: int64[n_mappings]."""
+    """The summed loss of all predictions per mapping.
+
+    Args:
+        evaluator: The experiments.
+        population: The mappings.
+        measured: Cycles of the experiments, float64[n].
+        loss: Loss of an error.
+        threads: Number of threads.
+        pulse: Called now and then; may raise to end the computation.
+
+    Returns:
+        int64[n_mappings], in multiples of `ERROR_UNIT`.
+    """
     task = _Task(evaluator, population, mixes_of(evaluator.table, evaluator.floor), measured, loss)
     experiments = np.arange(len(evaluator.table), dtype=np.int64)
     if population.n_mappings < _MIN_SHARED_MAPPINGS:
@@ -300,7 +312,7 @@ def run_pieces(
 
     Args:
         pieces: Functions of the arrays; they write to different places.
-        make_arrays: From `scratch_maker`.
+        make_arrays: A function from `scratch_maker`.
         threads: At most so many; with 1, all run on the calling thread.
         pulse: Called on the calling thread between pieces or every 20 ms; what it raises ends the work.
     """

@@ -100,7 +100,7 @@ class ResourceMapping:
             for row in range(0, len(table), rows):
                 block = fullest[row : row + rows]
                 np.maximum(block, (counts[row : row + rows] @ dense).max(axis=1), out=block)
-        return _rounded(fullest)
+        return _round_cycles(fullest)
 
     def _matrix(self, schemes: Sequence[str]):  # type: ignore[no-untyped-def]  # scipy has no types
         """The loads of some schemes as a sparse array: float64[len(schemes), len(resources)]."""
@@ -134,7 +134,7 @@ class ResourceMapping:
 
     def inverse_throughput(self, experiment: Experiment) -> float:
         """Cycles per execution of one experiment, 0.0 where it uses nothing. Raises `UnknownSchemeError`."""
-        return float(_rounded(np.array([max(self.pressure(experiment), default=0.0)]))[0])
+        return float(_round_cycles(np.array([max(self.pressure(experiment), default=0.0)]))[0])
 
     def describe(self, scheme: str) -> str:
         """`R1: 2, R12: 1` (cycles), or "no resources"."""
@@ -152,7 +152,7 @@ def check_size(n_loads: int) -> None:
         )
 
 
-def _rounded(cycles: Floats) -> Floats:
+def _round_cycles(cycles: Floats) -> Floats:
     """Cycles to 13 significant digits: sums that are mathematically equal become equal floats.
 
     Without this, rounding would break ties between predictions, which Kendall's τ counts.
@@ -254,7 +254,7 @@ def from_port_mapping(mapping: PortMapping, settings: Conversion | None = None) 
     n_alike = Counter(mapping.usage.values())
     rows = list(n_alike)
     if len(unions) <= MAX_RESOURCES:
-        unions = unions[_undominated(_masses(unions, rows), np.bitwise_count(unions).astype(np.int64))]
+        unions = unions[_is_needed(_masses(unions, rows), np.bitwise_count(unions).astype(np.int64))]
     if len(unions) + n_limits > limit:
         raise TooManyResourcesError(len(unions) + n_limits, limit)
     widths = np.bitwise_count(unions)
@@ -314,7 +314,7 @@ def _masses(unions: Int64s, rows: Sequence[Uops]) -> Int64s:
     return inside
 
 
-def _undominated(masses: Int64s, widths: Int64s) -> npt.NDArray[np.bool_]:
+def _is_needed(masses: Int64s, widths: Int64s) -> npt.NDArray[np.bool_]:
     """Which resources are needed because no other one dominates them: bool[resources].
 
     Of several equal ones, one is.

@@ -106,8 +106,8 @@ def expected_time(
     """The expected duration of a run.
 
     Args:
-        shape: As in `PastRun`.
-        size: As in `PastRun`.
+        shape: Shape as in `PastRun`.
+        size: Size as in `PastRun`.
         past: Finished runs of the kind on the same computer.
         reference: Runs of the kind on another computer.
         pace: Duration of runs here relative to the reference's; None where nothing is comparable.
@@ -120,16 +120,16 @@ def expected_time(
         return ExpectedTime(Basis.ALIKE, ends, _median_steps(alike), len(alike))
     listed = [run for run in reference if run.shape == shape]
     if listed and (pace is not None or not past):
-        likely = median(_scaled(run, size) for run in listed) * (pace or 1.0)
+        likely = median(_scale_to_size(run, size) for run in listed) * (pace or 1.0)
         basis = Basis.REFERENCE if pace is None else Basis.SCALED
         return ExpectedTime(basis, _wide(likely), _shares_of(past, likely), len(past))
     if past:
         nearest = min(past, key=lambda run: _distance(run.size, size))
-        likely = _scaled(nearest, size)
+        likely = _scale_to_size(nearest, size)
         return ExpectedTime(Basis.SCALED, _wide(likely), _shares_of([nearest], likely), len(past))
     if reference:
         nearest = min(reference, key=lambda run: _distance(run.size, size))
-        return ExpectedTime(Basis.REFERENCE, _wide(_scaled(nearest, size)))
+        return ExpectedTime(Basis.REFERENCE, _wide(_scale_to_size(nearest, size)))
     return ExpectedTime(Basis.NOTHING)
 
 
@@ -160,7 +160,7 @@ def _equally_large(first: float, second: float) -> bool:
     return max(first, second) <= ALIKE_SIZES * min(first, second)
 
 
-def _scaled(run: PastRun, size: float) -> float:
+def _scale_to_size(run: PastRun, size: float) -> float:
     """Seconds of a run of another size."""
     if not run.size or not size:
         return run.seconds
@@ -240,7 +240,7 @@ def remaining_time(steps: Sequence[StepProgress], expected: ExpectedTime) -> Rem
     by_steps = (
         None if None in remaining or not remaining else math.fsum(seconds or 0.0 for seconds in remaining)
     )
-    likely = by_steps if is_alike else _weighed(by_steps, elapsed, expected)
+    likely = by_steps if is_alike else _weigh_estimates(by_steps, elapsed, expected)
     if likely is None and expected.total is not None:
         likely = max(
             expected.total.likely * slowdown - elapsed, math.fsum(seconds or 0.0 for seconds in remaining)
@@ -252,12 +252,12 @@ def remaining_time(steps: Sequence[StepProgress], expected: ExpectedTime) -> Rem
     total = (
         TimeRange(likely / _CHANGING, likely, likely * _CHANGING)
         if is_slow
-        else _narrowed(likely, elapsed, expected)
+        else _narrow_range(likely, elapsed, expected)
     )
     return RemainingTime(total, remaining, slowdown, is_slow)
 
 
-def _weighed(by_steps: float | None, elapsed: float, expected: ExpectedTime) -> float | None:
+def _weigh_estimates(by_steps: float | None, elapsed: float, expected: ExpectedTime) -> float | None:
     """Remaining seconds by the present steps and by the expected total."""
     if by_steps is None or expected.total is None or not expected.total.likely or not by_steps + elapsed:
         return by_steps
@@ -298,7 +298,7 @@ def _step_left(step: StepProgress, slowdown: float) -> float | None:
     return max(total - step.elapsed, overdue)
 
 
-def _narrowed(likely: float, elapsed: float, expected: ExpectedTime) -> TimeRange:
+def _narrow_range(likely: float, elapsed: float, expected: ExpectedTime) -> TimeRange:
     """The range around the remaining seconds, narrower the more of the run is complete."""
     if expected.total is None or not expected.total.likely:
         shortest, longest = 0.6, 2.0

@@ -60,7 +60,7 @@ def split(n: int, share: float, seed: int) -> tuple[npt.NDArray[np.int64], npt.N
         n: Number of items.
         share: ≥ 0 and < 1, the share that is held out, rounded to whole items. With a share above 0 and n ≥ 2
             at least one item is held out, and never all of them.
-        seed: Of the permutation.
+        seed: Seed of the permutation.
 
     Raises:
         InvalidInputError: For a number or a share out of range.

@@ -38,8 +38,8 @@ class Schedule:
 
     Attributes:
         cycles: Inverse throughput, all limits included.
-        port_cycles: That of the ports alone.
-        limits: That of each limit outside them, {"instructions" or "slots": cycles}. `loads[k]`: work on
+        port_cycles: Cycles of the ports alone.
+        limits: Cycles of each limit outside them, {"instructions" or "slots": cycles}. `loads[k]`: work on
             port k. `shares[(mask, k)]` > 0: work of the µops `mask` on port k.
             `scheme_shares[scheme][(mask, k)]` > 0: the part of it that comes from one scheme.
         bottleneck: The ports that are busy for all of `port_cycles` in every distribution that takes no

@@ -277,7 +277,7 @@ def pack(masses: Mapping[int, int], *, capacity: int, unit: int) -> Packing:
 
     Args:
         masses: {port mask: µops}.
-        capacity: Of each port, in the unit that the caller chooses.
+        capacity: Capacity of each port, in the unit that the caller chooses.
         unit: Amount of work of one µop, in the same unit.
     """
     packing = Packing(capacity, union(masses))

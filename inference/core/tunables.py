@@ -56,7 +56,7 @@ def values_of(cls: Any, options: Mapping[str, Any], algorithm: str) -> dict[str,
 
     Args:
         cls: The dataclass.
-        options: As forms, commands or JSON give them.
+        options: Options as forms, commands or JSON give them.
         algorithm: Named in messages.
 
     Raises:
@@ -118,7 +118,7 @@ def check_integer(name: str, value: object, low: int, high: int) -> None:
 
     Args:
         name: Name of the setting, for the message.
-        value: Of any type; a bool is no integer here.
+        value: Value of any type; a bool is no integer here.
         low: Smallest allowed value.
         high: Largest allowed value.
 
@@ -135,7 +135,7 @@ def check_number(name: str, value: object, low: float, high: float) -> None:
     """Check a setting that is a number.
 
     Args:
-        name: Of the setting, for the error.
+        name: Name of the setting, for the error.
         value: From a form, a file or a program.
         low: Smallest allowed value.
         high: Largest allowed value.
@@ -156,8 +156,8 @@ def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
     """Check a setting with listed values.
 
     Args:
-        name: Of the setting, for the error.
-        value: As the user wrote it.
+        name: Name of the setting, for the error.
+        value: Value as the user wrote it.
         allowed: The values.
 
     Raises:

@@ -134,7 +134,8 @@ def disjoint_units(port_sets: Sequence[int]) -> Iterator[tuple[int, int]]:
     both mappings be compared, so each is a candidate of its own.
 
     Args:
-        port_sets: As masks, each once. Of two units the later one moves, into the first third one.
+        port_sets: Port sets as masks, each once. Of two units the later one moves, into the first third
+            one.
 
     Yields:
         (port set, the one in its place).
@@ -154,7 +155,7 @@ class WastefulTimes:
     """Experiments on a core whose scheduler wastes time.
 
     Args:
-        experiments: In the order of the arrays.
+        experiments: Experiments in the order of the arrays.
         measured: Cycles.
         bounds: Cycles that ports and slots of the mapping allow.
         predicted: Cycles with the scheduler's waste; `bounds` where it was not simulated.

@@ -40,7 +40,7 @@ class PictureCard:
         canvas[:] = _rgb(_PAGE)
         canvas[:12] = _rgb(LIGHT[0])
         y = 56
-        for line in _wrapped(self.title, (WIDTH - 2 * _MARGIN) // (ADVANCE * 7), 2):
+        for line in _wrap(self.title, (WIDTH - 2 * _MARGIN) // (ADVANCE * 7), 2):
             _write(canvas, line, _MARGIN, y, 7, _INK)
             y += 76
         _write(canvas, _cut(self.kind, (WIDTH - 2 * _MARGIN) // (ADVANCE * 4)), _MARGIN, y, 4, _MUTED)
@@ -55,7 +55,7 @@ class PictureCard:
         for place, (number, label) in enumerate(facts):
             x = _MARGIN + place * room
             _write(canvas, _cut(number, room // (ADVANCE * 6)), x, 280, 6, _INK)
-            for row, line in enumerate(_wrapped(label, room // (ADVANCE * 3) - 1, 2)):
+            for row, line in enumerate(_wrap(label, room // (ADVANCE * 3) - 1, 2)):
                 _write(canvas, line, x, 332 + 28 * row, 3, _MUTED)
 
     def _draw_bars(self, canvas: Pixels) -> None:
@@ -82,7 +82,7 @@ def _write(canvas: Pixels, text: str, x: int, y: int, scale: int, colour: str) -
                     canvas[top : top + scale, across : across + scale] = ink
 
 
-def _wrapped(text: str, width: int, lines: int) -> list[str]:
+def _wrap(text: str, width: int, lines: int) -> list[str]:
     """The text in at most `lines` lines of `width` letters, broken at spaces if possible, and cut."""
     wrapped: list[str] = []
     remaining = " ".join(_plain(text).split())

@@ -53,7 +53,7 @@ def core_drawing(core: CoreOverview, names: Mapping[str, str], *, narrow: bool =
         shapes, height = _row(row, names, y, shape)
         parts.append(shapes)
         y += height
-    for line in _wrapped(_legend(core, names), shape):
+    for line in _wrap(_legend(core, names), shape):
         y += _LINE
         parts.append(f'<text class="quiet" x="{_MARGIN}" y="{y:g}">{escape(line)}</text>')
     if rows:
@@ -213,11 +213,11 @@ def _label(core: CoreOverview, names: Mapping[str, str]) -> str:
 
 def _stage_lines(lines: Sequence[str], shape: _Shape) -> list[str]:
     """The lines of a stage: joined in one where there is room, else each wrapped by itself."""
-    together = _wrapped(" · ".join(lines), shape)
-    return together if len(together) == 1 else [part for line in lines for part in _wrapped(line, shape)]
+    together = _wrap(" · ".join(lines), shape)
+    return together if len(together) == 1 else [part for line in lines for part in _wrap(line, shape)]
 
 
-def _wrapped(text: str, shape: _Shape) -> list[str]:
+def _wrap(text: str, shape: _Shape) -> list[str]:
     return textwrap.wrap(text, int((shape.width - 2 * _MARGIN - 20) / _LETTER))
 
 

@@ -97,7 +97,7 @@ def dependency_drawing(
         for edge in sides[number]
     ]
     lines.sort(key=lambda entry: entry[0].is_critical)  # the critical chain lies on top
-    parts += [_linked(edge, shapes, address_of, edge.key in removed_keys) for edge, shapes in lines]
+    parts += [_link_edge(edge, shapes, address_of, edge.key in removed_keys) for edge, shapes in lines]
     bottom = max((row.bottom for row in rows.values()), default=0.0) + _MARGIN
     if hidden := len(every) - 1 - drawing[-1] if drawing else 0:
         bottom += _ROW
@@ -108,7 +108,7 @@ def dependency_drawing(
 
 def edge_text(edge: Dependence) -> str:
     """The location and the cycles of an edge: `rax 4`, `rax ?`, `memory 5 ↻2` two iterations later."""
-    cycles = "?" if edge.cycles is None else _rounded(edge.cycles)
+    cycles = "?" if edge.cycles is None else _format_cycles(edge.cycles)
     later = f" ↻{edge.iterations}" if edge.iterations > 1 else ""
     return f"{edge.location} {cycles}{later}"
 
@@ -195,7 +195,7 @@ def _node(
     middle = (row.top + row.bottom) / 2 + 4
     critical = " critical" if is_critical else ""
     unknown = UnknownPart.LATENCY in instruction.unknown or instruction.on_chain is None
-    adds = "?" if unknown else _rounded(instruction.on_chain or 0.0)
+    adds = "?" if unknown else _format_cycles(instruction.on_chain or 0.0)
     mark = (
         f'<text class="strong" x="{x + width - 8:g}" y="{middle:g}" text-anchor="end">● {adds}</text>'
         if is_critical
@@ -242,7 +242,7 @@ def _edge(
     )
 
 
-def _linked(
+def _link_edge(
     edge: Dependence, shapes: str, address_of: Callable[[Dependence], str] | None, is_removed: bool
 ) -> str:
     """An edge's shapes as a link, or as a group; its title says what it is in words."""
@@ -274,7 +274,7 @@ def _count(instructions: int) -> str:
     return f"{instructions} instruction{'' if instructions == 1 else 's'}"
 
 
-def _rounded(cycles: float) -> str:
+def _format_cycles(cycles: float) -> str:
     """Measured latencies are close to whole numbers: `1` for 0.998."""
     return f"{cycles:.1f}".removesuffix(".0")
 

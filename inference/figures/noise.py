@@ -75,10 +75,10 @@ def downsample(readings: Sequence[NoiseReading], limit: int) -> list[NoiseReadin
     if len(readings) <= limit:
         return list(readings)
     edges = [round(position * len(readings) / limit) for position in range(limit + 1)]
-    return [_merged(readings[low:high]) for low, high in pairwise(edges)]
+    return [_merge_readings(readings[low:high]) for low, high in pairwise(edges)]
 
 
-def _merged(readings: Sequence[NoiseReading]) -> NoiseReading:
+def _merge_readings(readings: Sequence[NoiseReading]) -> NoiseReading:
     noises = [reading.noise for reading in readings if reading.noise is not None]
     clocks = [reading.ghz for reading in readings if reading.ghz is not None]
     rates = [reading.rate for reading in readings if reading.rate is not None]

@@ -23,11 +23,11 @@ def figure_json(traces: Sequence[Json], layout: Json) -> Json:
     Raises:
         ValueError: Plotly does not know an attribute, or does not allow its value.
     """
-    return cast(Json, json.loads(_checked(json.dumps([list(traces), layout]))))
+    return cast(Json, json.loads(_check_text(json.dumps([list(traces), layout]))))
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
-def _checked(figure_text: str) -> str:
+def _check_text(figure_text: str) -> str:
     from plotly import graph_objects  # noqa: PLC0415 -- takes 0.3 s, and only pictures need it
 
     traces, layout = json.loads(figure_text)

@@ -77,7 +77,7 @@ def heat_map_drawing(
 
     Args:
         heat_map: Counts per bin.
-        unit: Of both axes.
+        unit: Unit of both axes.
         across: Name of the horizontal axis.
         upwards: Name of the vertical axis.
     """

@@ -85,7 +85,7 @@ _RULES = (
 def timeline_drawing(loop: LoopTimeline) -> SvgDrawing:
     """All iterations of a timeline, with a legend."""
     timeline = loop.timeline
-    texts = [_shortened(text) for text in loop.instructions]
+    texts = [_shorten(text) for text in loop.instructions]
     left = _NAMES + 10 + _LETTER * max(map(len, texts))
     cell = min(_CELL, _MAX_WIDTH / timeline.span)
     body = [*_axis(timeline.span, left, cell)]
@@ -117,7 +117,7 @@ def timeline_drawing(loop: LoopTimeline) -> SvgDrawing:
     )
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _MAX_TEXT_LENGTH else text[: _MAX_TEXT_LENGTH - 1] + "…"
 
 

@@ -21,7 +21,7 @@ class BlockEntry:
     """A block of a file.
 
     Attributes:
-        line: From 1.
+        line: Number of the line, from 1.
         cell: Machine code in hexadecimal digits, or assembly.
         answers: {column: number, -1 where the tool failed}.
         fault: Why there is no block, "" where there is.

@@ -142,7 +142,7 @@ def find_loops(
 
     Args:
         content: The file.
-        file_name: For messages.
+        file_name: Name of the file, for messages.
         criteria: Which loops to return.
         samples: (content, name) of what `perf script` or `perf annotate` printed; None: every loop weighs 1.
         report: Called with (done, total).
@@ -175,7 +175,7 @@ def _all_loops(
         program.isa,
         search.functions,
         search.code,
-        _bounded(weighted, file_name),
+        _bound_loops(weighted, file_name),
         search.too_long,
     )
 
@@ -220,7 +220,7 @@ def _sampled_loops(
         program.isa,
         search.functions,
         search.code,
-        _bounded(selection, file_name),
+        _bound_loops(selection, file_name),
         search.too_long,
         below,
         samples.event,
@@ -249,7 +249,7 @@ def _weigh(loop: Loop, weight: float, percent: float | None) -> WeightedLoop:
     )
 
 
-def _bounded(loops: tuple[WeightedLoop, ...], file_name: str) -> tuple[WeightedLoop, ...]:
+def _bound_loops(loops: tuple[WeightedLoop, ...], file_name: str) -> tuple[WeightedLoop, ...]:
     if len(loops) > ROW_LIMIT:
         raise ExchangeError(
             f"{file_name} has {len(loops):,} loops, of {ROW_LIMIT:,} at most: choose functions by their names"
@@ -290,7 +290,7 @@ def find_listed_loops(
 
     Args:
         content: The listing, in UTF-8; invalid bytes are replaced.
-        file_name: For errors.
+        file_name: Name of the file, for errors.
         criteria: Which loops to return.
         report: Called with what is done and its total.
         excerpts: So many of the loops, the first ones, get their part of the listing.

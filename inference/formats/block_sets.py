@@ -215,7 +215,7 @@ def summarise(
 
     Args:
         file: CSV, at its beginning.
-        file_name: For messages.
+        file_name: Name of the file, for messages.
         options: How to read it.
         report: Called with the number of rows read.
 

@@ -71,7 +71,7 @@ class VerdictEntry:
 
     Attributes:
         uops: None where it could not characterise the scheme.
-        cycles: Of one instance alone.
+        cycles: Cycles of one instance alone.
         counted: µops by a performance counter; None where the file lacks them.
     """
 
@@ -270,7 +270,7 @@ def partial_document(
         problems: Problems of the file.
         facts: Facts of the document; `instructions` in them overrides the count.
         dropped: {instruction: why it cannot be used}.
-        experiments: In cycles.
+        experiments: Experiments in cycles.
         latencies: Per scheme.
         doubts: Implausible values.
     """
@@ -299,7 +299,11 @@ def with_second_values(
 ) -> LatencyEntry:
     """A scheme's latencies with those of another row: of two numbers for one pair, the range of both.
 
-    Upper bounds of the other row count where the pair has no number. Numbers that differ are doubted.
+    Args:
+        entry: Latencies of the first row.
+        pairs: Those of the other row; its upper bounds count where a pair has no number.
+        row: Number of the other row, for the doubts.
+        doubts: Receives a doubt for each pair of different numbers.
     """
     merged = {(pair.source, pair.destination): pair for pair in entry.pairs}
     for pair in pairs:

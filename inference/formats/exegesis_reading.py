@@ -310,7 +310,7 @@ def _pairs(snippet: _Snippet) -> tuple[PairEntry, ...]:
     if snippet.words[0] != first.words[0] and first.scheme.mode:
         why = "a pseudo-instruction, whose operands are others"
         return pairs_with_bound(possible, snippet.value, why)
-    chained = _chained(first, snippet.words)
+    chained = _chained_operands(first, snippet.words)
     pairs = [pair for pair in possible if pair in chained] or possible
     if len({instruction.scheme.text for instruction in snippet.instructions}) == 1:
         return pairs_with_latency(pairs, snippet.value)
@@ -319,7 +319,7 @@ def _pairs(snippet: _Snippet) -> tuple[PairEntry, ...]:
     return pairs_with_bound(pairs, snippet.total - other_count, why)
 
 
-def _chained(first: LlvmScheme, words: Sequence[str]) -> set[tuple[str, str]]:
+def _chained_operands(first: LlvmScheme, words: Sequence[str]) -> set[tuple[str, str]]:
     """(source, destination) operands, from 1, that are the same register in an instance."""
     by_register: dict[str, set[int]] = {}
     for place, word in enumerate(first.operands_of(words)):

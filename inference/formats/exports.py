@@ -292,7 +292,7 @@ def write_kinds_csv(
     """CSV with a row per kind of instructions: the ports that run most of them, cycles and latencies.
 
     Args:
-        name: Of the core model.
+        name: Name of the core model.
         overview: Its kinds and ports.
         port_names: {port of the mapping: the name to write}.
         unsettled: {kind: number of schemes that another result contradicts}.

@@ -82,7 +82,9 @@ class Directory:
         for directory, _, names in os.walk(self._path, followlinks=False):
             for file_path in (Path(directory) / name for name in names):
                 if stat.S_ISREG(file_path.lstat().st_mode):
-                    self._files[_checked(file_path.relative_to(self._path).as_posix(), self.name)] = file_path
+                    self._files[_check_path(file_path.relative_to(self._path).as_posix(), self.name)] = (
+                        file_path
+                    )
             if len(self._files) > MAX_FILES:
                 raise ExchangeError(f"{self.name} has more than {MAX_FILES:,} files")
 
@@ -152,7 +154,7 @@ class ZipTree:
         entries = [entry for entry in self._zip.infolist() if not entry.filename.endswith("/")]
         members: dict[str, zipfile.ZipInfo] = {}
         for entry in entries:
-            path = _checked(entry.filename, name)
+            path = _check_path(entry.filename, name)
             if path in members:
                 raise ExchangeError(f"{name} has the file {path} twice")
             is_link, is_encrypted = stat.S_ISLNK(entry.external_attr >> 16), entry.flag_bits & 1
@@ -181,14 +183,14 @@ class ZipTree:
         """(place, line) of the lines of a file that are not empty.
 
         Args:
-            name: Of the file in the archive.
+            name: Name of the file in the archive.
             max_lines: Lines at most.
             max_bytes: Bytes of a line at most.
 
         Raises:
             ExchangeError: The file exceeds a limit.
         """
-        with self._opened(name) as opened, io.BufferedReader(cast("io.RawIOBase", opened), _PIECE) as file:
+        with self._open_part(name) as opened, io.BufferedReader(cast("io.RawIOBase", opened), _PIECE) as file:
             for number in count(1):
                 line = file.readline(max_bytes + 1)
                 if not line:
@@ -212,7 +214,7 @@ class ZipTree:
 
     def _pieces(self, name: str, limit: int) -> Iterator[bytes]:
         size = 0
-        with self._opened(name) as file:
+        with self._open_part(name) as file:
             while piece := file.read(_PIECE):
                 size += len(piece)
                 self._count_bytes(len(piece))
@@ -221,7 +223,7 @@ class ZipTree:
                 yield piece
 
     @contextmanager
-    def _opened(self, name: str) -> Iterator[IO[bytes]]:
+    def _open_part(self, name: str) -> Iterator[IO[bytes]]:
         if name not in self._members:
             raise ExchangeError(f"{self._name} has no {name}")
         try:
@@ -236,7 +238,7 @@ class ZipTree:
             raise ExchangeError(f"{self._name} unpacks to more than {self._max_bytes >> 20} MiB")
 
 
-def _checked(path: str, where: str) -> str:
+def _check_path(path: str, where: str) -> str:
     """The path if it is relative and stays below the top. Raises `ExchangeError` otherwise."""
     parts = path.split("/")
     if {"", ".", ".."} & {*parts} or _FORBIDDEN.search(path):  # an absolute path begins with an empty part

@@ -134,10 +134,10 @@ def _assembly(fields: Message, number: int) -> str:
         implicit = _messages(fields, "implicit_input_operands")
         read = [*(text for operand in implicit for text in _plain(operand) if text in _ACCUMULATORS), *read]
     prefixes = [_as_text(value).lower() for value in fields.get("prefixes", ())]
-    return _assembled(" ".join([*prefixes, mnemonic]), written, read, number)
+    return _assemblable_line(" ".join([*prefixes, mnemonic]), written, read, number)
 
 
-def _assembled(mnemonic: str, written: Sequence[str], read: Sequence[str], number: int) -> str:
+def _assemblable_line(mnemonic: str, written: Sequence[str], read: Sequence[str], number: int) -> str:
     """The line that can be assembled. Raises `_UnreadableError`.
 
     A register that is written and read is an operand on either side, but in the assembly only where the

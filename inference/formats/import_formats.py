@@ -69,7 +69,7 @@ def bytes_to_store(
 
     Args:
         file: The upload.
-        file_name: For messages.
+        file_name: Name of the file, for messages.
         limit: Largest size in bytes of a file that is not XML.
         report: Called with the bytes of XML that were read; raises in order to stop.
 
@@ -89,10 +89,10 @@ def file_to_store(
 
     Args:
         file: The upload, at its beginning.
-        file_name: For errors.
+        file_name: Name of the file, for errors.
         limit: Bytes that may be stored.
         stack: Closes a temporary file, if one is needed.
-        report: As for `bytes_to_store`.
+        report: Report as for `bytes_to_store`.
     """
     beginning = file.read(uops_info_xml.XML_PEEK)
     file.seek(0)
@@ -113,7 +113,7 @@ def read(
 
     Args:
         content: The file.
-        file_name: For messages.
+        file_name: Name of the file, for messages.
         unit: Unit of numbers for which the file names none; None concludes it from the numbers.
         part: Which part of a file with several parts to read; "" for the first.
     """
@@ -145,11 +145,13 @@ def read(
 
 def pack(reading: ParsedFile) -> bytes:
     form = None if reading.format is None else reading.format.key
-    return zlib.compress(_packed().dump_json(_Packed(form, replace(reading, format=None)), by_alias=True), 1)
+    return zlib.compress(
+        _packed_type().dump_json(_Packed(form, replace(reading, format=None)), by_alias=True), 1
+    )
 
 
 def unpack(content: bytes) -> ParsedFile:
-    packed = _packed().validate_json(zlib.decompress(content))
+    packed = _packed_type().validate_json(zlib.decompress(content))
     formats = {file_format.key: file_format for file_format in FORMATS}
     return replace(packed.reading, format=None if packed.format is None else formats[packed.format])
 
@@ -165,7 +167,7 @@ class _Packed:
 
 
 @cache
-def _packed() -> TypeAdapter[_Packed]:
+def _packed_type() -> TypeAdapter[_Packed]:
     """Built at first use: compiling the validators of all entries takes time."""
     return TypeAdapter(_Packed)
 

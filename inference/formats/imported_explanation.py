@@ -62,7 +62,7 @@ class _Known:
     Attributes:
         rejections: One mapping per run, by scheme.
         floods: Witnesses from measured experiments, by scheme.
-        classes: By blocking instruction.
+        classes: Classes by blocking instruction.
     """
 
     rejections: tuple[Mapping[str, Rejection], ...]
@@ -108,7 +108,7 @@ def explanation_of(
 def blocking_classes(mapping: PortMapping, uses: Mapping[str, int] | None = None) -> list[BlockingClass]:
     """Schemes of a single µop by their ports, narrow sets first.
 
-    `occurrences`: in how many known experiments of the inference a scheme occurs. The one in most of them
+    `uses`: in how many known experiments of the inference a scheme occurs. The one in most of them
     stands for the others; where none does, a common one, else the simplest. For µops that no scheme has
     alone, schemes whose only other µop is of a class stand in (improper blocking instructions, §6.3.4).
     """

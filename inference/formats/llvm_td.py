@@ -60,7 +60,13 @@ _Usage = tuple[Uops, int, int]
 
 @dataclass(frozen=True)
 class Opcodes:
-    """{scheme: LLVM's opcode}. `tool`: what named them; "" with the `reason` where nothing could."""
+    """LLVM's opcodes of schemes.
+
+    Attributes:
+        by_text: {scheme: opcode}.
+        tool_version: Name and version of the tool that named them; "" if none could.
+        reason: Why no tool could name them.
+    """
 
     by_text: Mapping[str, str]
     tool_version: str = ""

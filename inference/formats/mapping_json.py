@@ -204,9 +204,9 @@ def write_resource_json(
 
     Args:
         mapping: Loads of all schemes.
-        name: Of the mapping.
+        name: Name of the mapping.
         isa: Name of its instruction set.
-        note: Of the user, "" for none.
+        note: Note of the user, "" for none.
         source: Where the mapping is from, as a line of text.
     """
     return {

@@ -105,10 +105,10 @@ def _json(data: object) -> str:
 
 
 def _keys(names: list[str]) -> str:
-    return f"the key{'s' * (len(names) != 1)} {_listed(names)}" if names else "no key"
+    return f"the key{'s' * (len(names) != 1)} {_list_names(names)}" if names else "no key"
 
 
-def _listed(names: list[str]) -> str:
+def _list_names(names: list[str]) -> str:
     suffix = ", …" if len(names) > _LISTED else ""
     return ", ".join(excerpt(name.strip())[1:-1] for name in names[:_LISTED]) + suffix
 
@@ -122,7 +122,7 @@ def _table(lines: list[str]) -> str:
         except csv.Error:
             continue
         if len(records) > 1 and len(records[0]) > 1 and len({len(record) for record in records[:-1]}) == 1:
-            return f"a table of {len(records[0])} columns separated by {name}: {_listed(records[0])}"
+            return f"a table of {len(records[0])} columns separated by {name}: {_list_names(records[0])}"
     return ""
 
 

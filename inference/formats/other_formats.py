@@ -44,7 +44,7 @@ class Importer(Protocol):
 
         Args:
             file: The uploaded file, at its beginning.
-            file_name: For errors and as a default name.
+            file_name: Name of the file, for errors and as a default name.
             options: Choices of the form, which the format checks.
 
         Raises:

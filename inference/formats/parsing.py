@@ -137,7 +137,7 @@ def parse(content: bytes, file_name: str, names: Names, unit: FileUnit | Unit = 
 
     Args:
         content: The file.
-        file_name: For messages.
+        file_name: Name of the file, for messages.
         names: Schemes of the instruction set.
         unit: Unit of numbers for which the file names none.
     """

@@ -289,7 +289,7 @@ def read_samples(content: bytes, file_name: str, report: Callable[[], None] = la
 
     Args:
         content: What `perf script` or `perf annotate --stdio` printed.
-        file_name: For messages.
+        file_name: Name of the file, for messages.
         report: Called every 5,000 lines; raises in order to stop.
 
     Raises:

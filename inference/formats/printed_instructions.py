@@ -93,7 +93,7 @@ class PrintedInstruction:
     @property
     def displacement(self) -> int:
         """Bytes that are added to the address, which is aligned otherwise."""
-        matches = (_MEMORY.fullmatch(_joined(operand)) for operand in self.operands)
+        matches = (_MEMORY.fullmatch(_join_words(operand)) for operand in self.operands)
         return next((int(match[2] or 0) for match in matches if match), 0)
 
     @property
@@ -156,7 +156,7 @@ def _register(operand: str) -> str:
     return f"v{vector[2]}" if vector else name
 
 
-def _joined(operand: str) -> str:
+def _join_words(operand: str) -> str:
     return operand.replace(" ", "")
 
 
@@ -264,7 +264,7 @@ def _may_have_values(scheme: Scheme) -> bool:
 
 def _name(token: str, mnemonic: str) -> str | None:
     """An operand as scheme texts or manuals write it; None for what is no operand."""
-    operand = _joined(token)
+    operand = _join_words(token)
     if operand == "1" and _SHIFT.fullmatch(mnemonic):
         return "0x1"
     if operand == "[mem]":

@@ -75,7 +75,7 @@ def round_trip_pairs(
         isa: Instruction set of the schemes.
         instruction: One of the two.
         partner: The other one.
-        cycles: Of both.
+        cycles: Cycles of both.
     """
     maker, operands, their_operands = target_of(isa).chains, _explicit(instruction), _explicit(partner)
     if (

@@ -54,10 +54,10 @@ def json_text(value: Any, **options: Any) -> str:
 
     Non-ASCII letters are written as they are; control characters and other unsafe ones are escaped.
     """
-    return UNSAFE.sub(_escaped, json.dumps(value, ensure_ascii=False, **options))
+    return UNSAFE.sub(_escape, json.dumps(value, ensure_ascii=False, **options))
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     """The JSON escape of a character; `�` for a lone surrogate, which YAML cannot hold even escaped."""
     if match[0] == "\n":  # between values, where `indent` puts it
         return match[0]

@@ -147,7 +147,7 @@ class ArchivedFrontPoint(_Document):
 
     Attributes:
         mapping: In our own JSON.
-        own: It is the run's mapping itself.
+        own: Whether it is the run's mapping itself.
     """
 
     place: int = Field(ge=0, le=32_767)

@@ -170,10 +170,10 @@ def _check_replaced(events: Sequence[ArchivedEvent]) -> None:
 def _set(tree: ZipTree, description: ArchivedSet) -> MeasuredSet:
     lines = tree.lines(set_file(description.id), ROW_LIMIT, LINE_LIMIT)
     rows = ((_document(ArchivedMeasurement, line, place), place) for place, line in lines)
-    return MeasuredSet(description, tuple(_measured(row, place) for row, place in rows))
+    return MeasuredSet(description, tuple(_read_measurement(row, place) for row, place in rows))
 
 
-def _measured(row: ArchivedMeasurement, place: str) -> Measured:
+def _read_measurement(row: ArchivedMeasurement, place: str) -> Measured:
     try:
         return Measured(
             experiment=Experiment.of(row.terms),
@@ -191,7 +191,7 @@ def _measured(row: ArchivedMeasurement, place: str) -> Measured:
 
 def _mapping(tree: ZipTree, description: ArchivedMapping) -> PortMapping:
     name = mapping_file(description.id)
-    parsed = _parsed(tree, name)
+    parsed = _parse_mapping(tree, name)
     if parsed.mapping is None:
         raise ExchangeError(f"{name} is no port mapping")
     return parsed.mapping
@@ -199,13 +199,13 @@ def _mapping(tree: ZipTree, description: ArchivedMapping) -> PortMapping:
 
 def _resources(tree: ZipTree, description: ArchivedMapping) -> ResourceMapping:
     name = resource_mapping_file(description.id)
-    parsed = _parsed(tree, name)
+    parsed = _parse_mapping(tree, name)
     if parsed.resources is None:
         raise ExchangeError(f"{name} is no resource mapping")
     return parsed.resources
 
 
-def _parsed(tree: ZipTree, name: str) -> Parsed:
+def _parse_mapping(tree: ZipTree, name: str) -> Parsed:
     """Parse a mapping's file like an upload of it. Raises `ExchangeError` for its problems."""
     parsed = parse(tree.read(name), name, AnyNames())
     if parsed.problem_count:

@@ -58,7 +58,7 @@ def read_rvv_bench(source: Source) -> Document:
     parts = _parts(source.text)
     names = list(parts) or [""]
     part = parts.get(source.part or names[0])
-    rows = list(_measured(part)) if part is not None else []
+    rows = list(_measured_rows(part)) if part is not None else []
     return throughputs_of(source, rows, {"isa": RISCV, "arch": _core(source.text, part)}, parts=names)
 
 
@@ -91,7 +91,7 @@ def _parts(text: str) -> Mapping[str, _Part]:
     return parts
 
 
-def _measured(part: _Part) -> Iterator[MeasuredRow]:
+def _measured_rows(part: _Part) -> Iterator[MeasuredRow]:
     """The numbers of a table; a row without one for each instruction and each mode that has no scheme."""
     unread: Counter[str] = Counter()
     for line, instruction, cells in part.rows:

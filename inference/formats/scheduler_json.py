@@ -173,10 +173,10 @@ def scheduler_record(
     return {
         "scheduler": None if scheduler is None else scheduler_json(scheduler, ports),
         "reason": finding.reason,
-        "error": _rounded(finding.error),
-        "error_without": _rounded(finding.error_without),
+        "error": _round_or_none(finding.error),
+        "error_without": _round_or_none(finding.error_without),
         "alternatives": [
-            {"scheduler": scheduler_json(other, ports), "error": _rounded(error)}
+            {"scheduler": scheduler_json(other, ports), "error": _round_or_none(error)}
             for other, error in finding.alternatives[:MAX_ALTERNATIVES]
         ],
         "experiments": [
@@ -187,7 +187,7 @@ def scheduler_record(
         "tried": finding.tried,
         "finished": finding.finished,
         "blocks": [{"block": explained.block.hex, **_times_json(explained)} for explained in finding.blocks],
-        "code": None if code is None else {key: _rounded(value) for key, value in asdict(code).items()},
+        "code": None if code is None else {key: _round_or_none(value) for key, value in asdict(code).items()},
         "unjudged": unjudged,
         "slots": None if slots is None else dict(slots),
     }
@@ -196,13 +196,13 @@ def scheduler_record(
 def _times_json(explained: ExplainedExperiment | ExplainedBlock) -> Json:
     return {
         "measured": explained.measured,
-        "without": _rounded(explained.without),
-        "simulated": _rounded(explained.simulated),
+        "without": _round_or_none(explained.without),
+        "simulated": _round_or_none(explained.simulated),
         "judges": explained.judges,
     }
 
 
-def _rounded(number: float | None) -> float | None:
+def _round_or_none(number: float | None) -> float | None:
     return None if number is None else round(number, 5)
 
 

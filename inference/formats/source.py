@@ -50,7 +50,7 @@ class Source:
 
     Attributes:
         part: Which part of a file with several parts to read, "" for the first.
-        unit: Of numbers for which the file names none; None concludes it from the numbers.
+        unit: Unit of numbers for which the file names none; None concludes it from the numbers.
         problems: Where readers note problems.
     """
 
@@ -116,7 +116,7 @@ def read_source(content: bytes, file_name: str, problems: Problems) -> Source | 
 
     Args:
         content: The file, at most `SIZE_LIMIT` bytes.
-        file_name: For messages.
+        file_name: Name of the file, for messages.
         problems: Where problems are noted.
 
     Returns:

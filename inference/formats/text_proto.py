@@ -78,7 +78,7 @@ class _Reader:
 
     def name(self) -> str:
         if self.word is None or not _NAME.fullmatch(self.word):
-            raise self._unexpected("the name of a field")
+            raise self._unexpected_token("the name of a field")
         name = self.word
         self._advance()
         return name
@@ -88,7 +88,7 @@ class _Reader:
         if self.sign == ":":
             self._advance()
         elif self.sign not in _CLOSING:
-            raise self._unexpected("a colon or {")
+            raise self._unexpected_token("a colon or {")
         if self.sign != "[":
             values = [self._value(depth)]
         else:
@@ -99,7 +99,7 @@ class _Reader:
                 if self.sign == ",":
                     self._advance()
                 elif self.sign != "]":
-                    raise self._unexpected("a comma or ]")
+                    raise self._unexpected_token("a comma or ]")
             self._advance()
         if self.sign in (";", ","):
             self._advance()
@@ -115,14 +115,14 @@ class _Reader:
             return word
         parts: list[bytes] = []
         while self.text is not None:
-            parts.append(_unescaped(self.text[1:-1]))
+            parts.append(_unescape(self.text[1:-1]))
             self._advance()
         return b"".join(parts) if parts else self._message(depth + 1)
 
     def _message(self, depth: int) -> Message:
         closing = _CLOSING.get(self.sign or "")
         if closing is None:
-            raise self._unexpected("a value")
+            raise self._unexpected_token("a value")
         if depth > DEEPEST:
             raise TextProtoError(f"messages are nested more than {DEEPEST} deep", self.line)
         self._advance()
@@ -133,14 +133,14 @@ class _Reader:
         self._advance()
         return message
 
-    def _unexpected(self, right: str) -> TextProtoError:
+    def _unexpected_token(self, right: str) -> TextProtoError:
         token = self.word or self.text or self.sign
         return TextProtoError(
             f"{'the end' if token is None else repr(token[:40])} where {right} belongs", self.line
         )
 
 
-def _unescaped(text: str) -> bytes:
+def _unescape(text: str) -> bytes:
     if "\\" not in text:
         return text.encode(errors="surrogateescape")
     parts: list[bytes] = []

@@ -79,9 +79,16 @@ def mapping_document(
     facts: Mapping[str, Any],
     features: Mapping[str, Features],
 ) -> Document:
-    """The port mapping of a microarchitecture, in whose column `place` is; `usages`: {scheme: (row, usage)}.
+    """The port mapping of a microarchitecture.
 
     Ports are all that occur, those of the integer core first: "0", "1", …, "A", or "FP0", …
+
+    Args:
+        usages: {scheme: (row, usage)}.
+        place: The microarchitecture's column.
+        dropped: {name without a scheme, or with an unusable entry: the reason}.
+        facts: Added to the document for its preview.
+        features: {scheme: CPU features}.
     """
     names = {port for _, text in usages.values() for _, ports in _kinds(text) for port in ports}
     ports = tuple(sorted(names, key=lambda port: (len(port), port)))

@@ -71,7 +71,7 @@ def condense(file: BinaryIO, file_name: str, report: OnBytes = lambda done: None
 
     Args:
         file: XML, or XML compressed by gzip, at its beginning.
-        file_name: For messages.
+        file_name: Name of the file, for messages.
         report: Called with the bytes of the file that were read; raises in order to stop.
 
     Raises:

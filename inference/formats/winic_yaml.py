@@ -114,7 +114,7 @@ def _entries(source: Source, dropped: dict[str, str], facts: dict[str, Any]) -> 
     encoding.
     """
     documents = read_yaml(source.text, source.problems)
-    read = [entry for document in documents for entry in _listed(document.value, source)]
+    read = [entry for document in documents for entry in _listed_instructions(document.value, source)]
     if len(read) > ENTRY_LIMIT:
         source.at().add(f"{len(read):,} instructions", f"at most {ENTRY_LIMIT:,} are read")
     if source.problems:
@@ -136,7 +136,7 @@ def _entries(source: Source, dropped: dict[str, str], facts: dict[str, Any]) -> 
             dropped[opcode] = scheme
 
 
-def _listed(value: object, source: Source) -> Iterator[tuple[FilePlace, YamlObject]]:
+def _listed_instructions(value: object, source: Source) -> Iterator[tuple[FilePlace, YamlObject]]:
     """(place, fields) of the instructions of a document, numbered from 1."""
     if not isinstance(value, list):
         source.at().add(f"{excerpt(value)} is no list", "a list of instructions with llvmName is expected")

@@ -61,7 +61,7 @@ class FaultyFieldError(Exception):
 
     Args:
         right: What is expected.
-        line: Of the field, None for that of its document.
+        line: Line of the field, None for that of its document.
     """
 
     def __init__(self, message: str, right: str, field: str, line: int | None = None) -> None:

@@ -150,7 +150,7 @@ def walks_of(
     """The registers that move by the same number in each iteration; none where no address moves.
 
     Args:
-        addresses: Of the block.
+        addresses: Addresses of the block.
         state: Its state before the first iteration.
         iteration: Executes one in this state.
     """
@@ -219,8 +219,8 @@ class SymbolicState:
             if distance == 0 and bits == store.bits:
                 return store.value
             if -bits < 8 * distance < store.bits:
-                return self._joined(address, bits) or self.unknown("part of memory", distance, bits, store)
-        return self._joined(address, bits) or self.unknown("memory", address, bits)
+                return self._join(address, bits) or self.unknown("part of memory", distance, bits, store)
+        return self._join(address, bits) or self.unknown("memory", address, bits)
 
     def _distance_from(self, address: Value, stored: _Stored) -> int | None:
         """Bytes from a store's address to this one; None where unknown."""
@@ -231,7 +231,7 @@ class SymbolicState:
             distance = (distance + MEMORY_BYTES // 2) % MEMORY_BYTES - MEMORY_BYTES // 2
         return distance
 
-    def _joined(self, address: Value, bits: int) -> Value | None:
+    def _join(self, address: Value, bits: int) -> Value | None:
         """The value of several stores and the start value of memory together; None where unknown."""
         if not self._equal_start or address.parts:
             return None

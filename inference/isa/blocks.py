@@ -78,7 +78,7 @@ def isa_of_fields(fields: Mapping[str, object]) -> str:
     """The instruction set of a stored block.
 
     Args:
-        fields: Of the block's record; records of early versions have no `isa` and mean `DEFAULT`.
+        fields: Fields of the block's record; records of early versions have no `isa` and mean `DEFAULT`.
 
     >>> isa_of_fields({"hex": "4801d8"})
     'x86-64'
@@ -203,7 +203,7 @@ def object_file(code: bytes, name: str = "block", isa: str = DEFAULT) -> bytes:
 
     Args:
         code: Machine code.
-        name: Of the function.
+        name: Name of the function.
         isa: Name of the instruction set.
     """
     return block_reader(isa).object_file(code, name)

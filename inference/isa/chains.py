@@ -123,7 +123,7 @@ class IdiomChains:
     """Chains that show whether a choice of operands makes a scheme an idiom, or falsely dependent.
 
     Attributes:
-        pair: From `SAME_REGISTER` or `OLD_VALUE` to a destination.
+        pair: Pair from `SAME_REGISTER` or `OLD_VALUE` to a destination.
         regular_link: A link between different registers, None for an old value.
         independent: Instances that wait for nothing, with the same choice.
         partial: The destination is a part of a register.
@@ -191,7 +191,7 @@ class MemoryChain:
         address: How memory is addressed, in words.
         between: Number of connectors from the load to the store.
         isolated: The latency follows; else it is a bound.
-        number: Of other stores, pairs or updates in the loop, or lines, as the `condition` says.
+        number: Number of other stores, pairs or updates in the loop, or lines, as the `condition` says.
     """
 
     stored: int
@@ -244,12 +244,12 @@ def float_values(bits: int) -> tuple[FloatValues, FloatValues]:
     >>> float_values(64)[0].quotient.description
     '1 / 1'
     """
-    unit, root, divisor = (_repeated(pattern, bits) for pattern in _ELEMENT_PATTERNS[bits])
+    unit, root, divisor = (_repeat(pattern, bits) for pattern in _ELEMENT_PATTERNS[bits])
     return (
         FloatValues(unit, unit, ValueClass(QUICK, "1 / 1"), ValueClass(QUICK, "root of 1")),
         FloatValues(root, divisor, ValueClass(SLOW, "√2 / 1.236…"), ValueClass(SLOW, "root of √2")),
     )
 
 
-def _repeated(pattern: int, bits: int) -> int:
+def _repeat(pattern: int, bits: int) -> int:
     return sum(pattern << shift for shift in range(0, BITS, bits))

@@ -74,7 +74,7 @@ class OperandAccess(NamedTuple):
 
     Attributes:
         location: A register or flag; "" for an access to `memory`.
-        is_independent: By assumption, it does not wait for what was written.
+        is_independent: Whether, by assumption, the access does not wait for an earlier write.
     """
 
     operand: str
@@ -88,15 +88,15 @@ class InstructionAccesses(NamedTuple):
 
     Attributes:
         same_register: All operands that can be the same register are.
-        vector: It loads to or stores from a vector register.
-        behind_stack: It computes with the stack pointer after `push` or `pop` moved it.
+        vector: Whether it loads to or stores from a vector register.
+        behind_stack: Whether it computes with the stack pointer after `push` or `pop` moved it.
         immediate: An immediate of 8 bits, or 0 for a shift by a register that is certainly 0; None without.
         keeps_flags: That shift leaves the flags unchanged, although `writes` contains them.
         latency: Cycles from its sources to its results by assumption, of a load those from its address; None
             for the core's own.
         by_values: Its time, alone too, depends on the values that it computes with.
         moves: Its result is what it reads, unchanged.
-        only_loads: It computes nothing with what it loads but to extend it.
+        only_loads: Whether it computes nothing with what it loads but to extend it.
     """
 
     scheme: str | None

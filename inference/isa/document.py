@@ -70,7 +70,7 @@ class FurtherForm:
     """An instruction beside the schemes; its exclusion says why it is none.
 
     Attributes:
-        form: As a scheme, with its operands and their accesses.
+        form: Form as a scheme, with its operands and their accesses.
         instance_of: The text of the scheme that it is another spelling of, "" for none.
     """
 

@@ -208,9 +208,9 @@ def unit_class(text: str, mnemonic: str, category: str, memory: str) -> str:
     """The unit class of a scheme by its properties; "" for one that needs several units.
 
     Args:
-        text: Of the scheme.
-        mnemonic: Of its instruction.
-        category: As in `inference.isa.scheme.Scheme`.
+        text: Text of the scheme.
+        mnemonic: Mnemonic of its instruction.
+        category: Category as in `inference.isa.scheme.Scheme`.
         memory: As there: "R", "W" or "RW", "A" where an address is only computed, "" for none.
     """
     domains = domains_in(text.upper())

@@ -16,8 +16,8 @@ class TimedCode:
 
     Attributes:
         loop: The copies form a loop; else they run once after registers were reset.
-        copies: Of the longer code, 0 for the usual number. For a loop of one copy there is no shorter code:
-            cycles include the counter and its branch.
+        copies: Copies of the longer code, 0 for the usual number. For a loop of one copy there is no
+            shorter code: cycles include the counter and its branch.
         registers: (name, value) of registers that must not start with the usual value.
         offset: Bytes between the beginning of a cache line and the first copy.
     """
@@ -113,7 +113,7 @@ def order_codes(name: str, producers: Sequence[bytes], consumers: Sequence[bytes
     """The same instructions in two orders, which take equally long where they need not issue in order.
 
     Args:
-        name: Of the producers, such as `multiplication`.
+        name: Name of the producers, such as `multiplication`.
         producers: Instructions of more than one cycle that wait for none of the others.
         consumers: Like instructions, each of which needs the result of the producer in its place.
     """

@@ -105,10 +105,19 @@ class LlvmNames:
 def instructions_of(
     codes: Sequence[bytes], triple: str, cpu: str, features: str, *, marker: tuple[bytes, str]
 ) -> LlvmNames:
-    """LLVM's terms for each of these instructions, in one call. Raises `AssemblerError`.
+    """LLVM's terms for each of these instructions, in one call.
 
-    None for one that LLVM decodes as several, for example with a prefix: without it the instruction would be
-    another. `marker`: an instruction that is inserted behind each one, and the text that marks it.
+    Args:
+        codes: Machine code of one instruction each.
+        triple, cpu, features: The target, as llvm-mc's options.
+        marker: An instruction that is inserted behind each one, and the text that marks it.
+
+    Returns:
+        None for one that LLVM decodes as several, for example with a prefix: without it the instruction would
+        be another.
+
+    Raises:
+        AssemblerError: llvm-mc is missing or fails.
     """
     path = program()
     if path is None:

@@ -30,7 +30,7 @@ def llvm_opcodes(isa: str, texts: Sequence[str]) -> tuple[dict[str, str], str]:
     """
     tools = llvm_side(isa)
     codes = tools.instances(texts)
-    names = _named(tools, list(codes.values()))
+    names = _name(tools, list(codes.values()))
     pairs = zip(codes, names.instructions, strict=True)
     return {text: parsed.opcode for text, parsed in pairs if parsed is not None}, names.tool_version
 
@@ -58,7 +58,7 @@ def llvm_instructions(isa: str, texts: Sequence[str]) -> tuple[dict[str, str], s
     """
     tools = llvm_side(isa)
     codes, probes = tools.instances(texts), tools.register_probes()
-    result = _named(tools, [*codes.values(), *probes.values()])
+    result = _name(tools, [*codes.values(), *probes.values()])
     instances, probed = result.instructions[: len(codes)], result.instructions[len(codes) :]
     names = {
         parsed.operands[0][1]: name for name, parsed in zip(probes, probed, strict=True) if parsed is not None
@@ -68,7 +68,7 @@ def llvm_instructions(isa: str, texts: Sequence[str]) -> tuple[dict[str, str], s
     return {text: line for text, line in lines.items() if line is not None}, result.tool_version
 
 
-def _named(tools: LlvmSide, codes: Sequence[bytes]) -> LlvmNames:
+def _name(tools: LlvmSide, codes: Sequence[bytes]) -> LlvmNames:
     return llvm_mc.instructions_of(codes, tools.triple, tools.cpu, tools.features, marker=tools.marker)
 
 

@@ -52,7 +52,8 @@ class Options:
         instructions: The approximate number in an unrolled body.
         breaking: Other instructions break dependencies of hard-wired operands, and are measured too.
         values: A key of `VALUES`.
-        least_bytes: Of an instruction of x86-64: shorter ones get prefixes without effect; 0 for none.
+        least_bytes: Least bytes of an instruction of x86-64: shorter ones get prefixes without effect; 0
+            for none.
         written_lines: Cache lines that mere stores take turns in, None for the usual number.
     """
 

@@ -126,7 +126,7 @@ class Slots:
         bases: Base registers for memory operands with a free address.
         pointing: The families of its fixed base registers, as bits.
         read: The units of implicit flags and registers that it reads.
-        written: Those that it writes.
+        written: Operands it writes.
         plain_bases: Base registers for memory operands without displacement, each of another place in memory.
     """
 

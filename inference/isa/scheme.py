@@ -56,11 +56,11 @@ class Operand:
     """One operand of a scheme.
 
     Attributes:
-        name: As in the scheme text, without its access: `GPR[64]`, `cl`, `MEM[128]`, `0x1`.
+        name: Name as in the scheme text, without its access: `GPR[64]`, `cl`, `MEM[128]`, `0x1`.
         width: Bits, 0 where it has none.
         registers: Registers (or flags) that cannot be chosen: the fixed register itself, or those of an
             address.
-        implicit: It is not part of the text.
+        implicit: Whether it is not part of the text.
     """
 
     kind: OperandKind

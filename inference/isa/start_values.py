@@ -28,7 +28,7 @@ class StartValues:
     """The start values of a block.
 
     Attributes:
-        registers: Of general-purpose registers, 64 bits by name.
+        registers: Values of general-purpose registers, 64 bits by name.
         vector: 64-bit pattern of all vector registers.
         memory: 64-bit pattern of all memory.
         masks: Whether mask registers hold ones, else zeros.
@@ -54,7 +54,7 @@ class BlockInput:
     Attributes:
         kind: There is one input each for vector registers, mask registers and memory: they start alike. Of a
             general-purpose register there is one for each part that is read, `cl` and `rcx`.
-        name: As it is read: `cl`, `rax`, `xmm1, xmm2`, `memory`.
+        name: Name as it is read: `cl`, `rax`, `xmm1, xmm2`, `memory`.
         register: The general-purpose register of 64 bits, "" of other kinds.
         low: The index of the lowest bit that is read.
         bits: Number of bits that are read.

@@ -6,7 +6,8 @@ Only `inference.isa.targets` imports the folder of an instruction set, by its na
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeVar, cast
 
 from inference.isa.block_facets import (
     AccessReader,
@@ -28,6 +29,13 @@ from inference.isa.facets import (
     Textbook,
 )
 from inference.isa.operand_slots import OperandChooser
+
+FacetT = TypeVar("FacetT")
+
+
+def facet(load: Callable[[Any], FacetT]) -> FacetT:
+    """A facet that is imported on its first use; for readers of types an attribute like any other."""
+    return cast("FacetT", cached_property(load))
 
 
 class _NoSchemes(SchemeCatalogue):
@@ -54,94 +62,60 @@ class IsaTarget:
     plain_store: str = ""
     """The scheme that stands for every store; "" without."""
 
+    blocks: BlockReader | None = None
+    """Basic blocks from machine code and text; None where none can be decoded."""
+
+    accesses: AccessReader | None = None
+    """Reads and writes of blocks' instructions; None where unknown."""
+
+    frames: BlockFramer | None = None
+    """Preparation of blocks for measurements; None where they cannot be measured."""
+
+    front_end: FrontEndMaker | None = None
+    """Code that shows a front end; None without."""
+
+    chains: LatencyChainMaker | None = None
+    """Chains that show latencies; None where none can be made."""
+
+    bodies: BodyMaker | None = None
+    """Loop bodies of experiments; None where none can be made."""
+
+    tools: LlvmSide | None = None
+    """The side of LLVM and similar tools; None without."""
+
+    learn_extensions: Mapping[str, Callable[[], LearntDocument]] = {}
+    """The same of documents of extensions, by their names."""
+
+    snippets: SnippetRegisters | None = None
+    """Registers that code uses; None where unknown."""
+
+    memory_variants: MemoryVariantMaker | None = None
+    """Blocks with other addresses; None where addresses cannot be chosen."""
+
+    dependent_blocks: DependentBlockMaker | None = None
+    """Blocks of dependent instructions; None where none can be made."""
+
+    changes: BlockChanger | None = None
+    """Changes of blocks that show why tools disagree; None where blocks cannot be changed."""
+
+    operands: OperandChooser[Any] | None = None
+    """Schemes and operands of sampled blocks; None where no blocks are sampled."""
+
+    register_groups: Sequence[Mapping[int, str]] = ()
+    """{number of registers in a group: scheme} of each instruction that has several such schemes."""
+
+    schemes: SchemeCatalogue = _NoSchemes()
+    """The schemes, and which of them replace others."""
+
+    textbook: Textbook = _NoTextbook()
+    """Documented throughputs and latencies of cores, by name."""
+
+    names: ForeignNames = _NoNames()
+
     def __init__(self, name: str) -> None:
         self.name = name
-
-    @property
-    def blocks(self) -> BlockReader | None:
-        """Basic blocks from machine code and text; None where none can be decoded."""
-        return None
-
-    @property
-    def accesses(self) -> AccessReader | None:
-        """Reads and writes of blocks' instructions; None where unknown."""
-        return None
-
-    @property
-    def frames(self) -> BlockFramer | None:
-        """Preparation of blocks for measurements; None where they cannot be measured."""
-        return None
-
-    @property
-    def front_end(self) -> FrontEndMaker | None:
-        """Code that shows a front end; None without."""
-        return None
-
-    @property
-    def chains(self) -> LatencyChainMaker | None:
-        """Chains that show latencies; None where none can be made."""
-        return None
-
-    @property
-    def bodies(self) -> BodyMaker | None:
-        """Loop bodies of experiments; None where none can be made."""
-        return None
-
-    @property
-    def tools(self) -> LlvmSide | None:
-        """The side of LLVM and similar tools; None without."""
-        return None
 
     @property
     def learn_document(self) -> Callable[[], LearntDocument] | None:
         """Learns the encodings of the document from an assembler; None where it has none."""
         return None
-
-    @property
-    def learn_extensions(self) -> Mapping[str, Callable[[], LearntDocument]]:
-        """The same of documents of extensions, by their names."""
-        return {}
-
-    @property
-    def snippets(self) -> SnippetRegisters | None:
-        """Registers that code uses; None where unknown."""
-        return None
-
-    @property
-    def memory_variants(self) -> MemoryVariantMaker | None:
-        """Blocks with other addresses; None where addresses cannot be chosen."""
-        return None
-
-    @property
-    def dependent_blocks(self) -> DependentBlockMaker | None:
-        """Blocks of dependent instructions; None where none can be made."""
-        return None
-
-    @property
-    def changes(self) -> BlockChanger | None:
-        """Changes of blocks that show why tools disagree; None where blocks cannot be changed."""
-        return None
-
-    @property
-    def operands(self) -> OperandChooser[Any] | None:
-        """Schemes and operands of sampled blocks; None where no blocks are sampled."""
-        return None
-
-    @property
-    def register_groups(self) -> Sequence[Mapping[int, str]]:
-        """{number of registers in a group: scheme} of each instruction that has several such schemes."""
-        return ()
-
-    @property
-    def schemes(self) -> SchemeCatalogue:
-        """The schemes, and which of them replace others."""
-        return _NoSchemes()
-
-    @property
-    def textbook(self) -> Textbook:
-        """Documented throughputs and latencies of cores, by name."""
-        return _NoTextbook()
-
-    @property
-    def names(self) -> ForeignNames:
-        return _NoNames()

@@ -198,13 +198,12 @@ def numbered_element(
     """The element with implicit registers and flags, and {operand name: its number from 1}.
 
     Args:
-        text: Of the scheme.
-        mnemonic: Of the scheme.
-        operands: As stored with the scheme.
-        names: As of `inference.isa.chains.ChainLink` without parts of memory: "1", "rax", "flags", "mask".
-            All
-            flags are one operand. Operands that only occur here are added: imported instruction sets lack
-            implicit operands.
+        text: Text of the scheme.
+        mnemonic: Mnemonic of the scheme.
+        operands: Operands as stored with the scheme.
+        names: Names as of `inference.isa.chains.ChainLink` without parts of memory: "1", "rax", "flags",
+            "mask". All flags are one operand. Operands that only occur here are added: imported instruction
+            sets lack implicit operands.
     """
     xml = element(text, mnemonic, operands)
     explicit = [row for row in operands if not row.get("implicit")]

@@ -49,8 +49,8 @@ class BlockOptions:
     Args:
         mode: "unrolled": copies without a loop after registers and memory were initialised, timed as the
             difference of two lengths; or "loop": copies in a loop that continues with the values it has.
-        copies: Of the block in the longer code; 0 for as many as make about 1600 instructions (100 in a loop)
-            and, unrolled, 512 stores.
+        copies: Copies of the block in the longer code; 0 for as many as make about 1600 instructions (100
+            in a loop) and, unrolled, 512 stores.
         registers: 64-bit value that general-purpose registers start with.
         memory: 64-bit value that every eight bytes of memory start with.
         pages: Pages of memory that the block may touch, at least one per copy.
@@ -170,7 +170,7 @@ def item_for(
     Args:
         block: To measure.
         options: Its surroundings.
-        flags: Of the CPU, None where they are unknown.
+        flags: Flags of the CPU, None where they are unknown.
         wide: Whether the agent fills masks and vectors of 512 bits.
         counter: The register that counts the iterations of a loop, of those that are free; None chooses one.
         start: Other start values than those of the options.
@@ -270,15 +270,15 @@ class BlockMeasurer:
 
     Args:
         board: Posts batches to the machine.
-        identity: Of the machine and its harness.
-        flags: Of the CPU, None where every block may be tried.
-        settings: Of the agent.
+        identity: Identity of the machine and its harness.
+        flags: Flags of the CPU, None where every block may be tried.
+        settings: Settings of the agent.
         options: Surroundings of the blocks.
         wide: As in `item_for`.
         x87: Whether the agent fills registers of x87 and MMX.
         clears_masks: Whether it can start with masks of zeros.
         shares: Whether it times latency-bound code while others use the core.
-        isa: Of the codes of `time`; blocks have their own.
+        isa: Instruction set of the codes of `time`; blocks have their own.
         leads_back: As in `item_for`.
         contention_timeout: Seconds.
         clock: Seconds that never go backwards.

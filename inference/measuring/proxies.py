@@ -52,7 +52,7 @@ class StoreBackedMeasurer:
         """
         source = iter(experiments)
         while window := list(itertools.islice(source, LOOKUP_SIZE)):
-            cached = _uncontended(self._store.known(window))
+            cached = _uncontended_results(self._store.known(window))
             if not cached.keys() >= set(window):
                 yield from self._with_gaps(itertools.chain(window, source))
                 return
@@ -61,14 +61,14 @@ class StoreBackedMeasurer:
     def _with_gaps(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
         waiting: deque[Experiment] = deque()
         answers: dict[Experiment, Measured] = {}
-        for result in self._measure_and_remember(self._missing(experiments, waiting, answers)):
+        for result in self._measure_and_remember(self._missing_experiments(experiments, waiting, answers)):
             answers[result.experiment] = result
             while waiting and waiting[0] in answers:
                 yield answers[waiting.popleft()]
         while waiting:
             yield answers[waiting.popleft()]
 
-    def _missing(
+    def _missing_experiments(
         self,
         experiments: Iterable[Experiment],
         waiting: deque[Experiment],
@@ -78,7 +78,7 @@ class StoreBackedMeasurer:
         source = iter(experiments)
         requested: set[Experiment] = set()
         while window := list(itertools.islice(source, LOOKUP_SIZE)):
-            answers |= _uncontended(self._store.known(window))
+            answers |= _uncontended_results(self._store.known(window))
             for experiment in window:
                 waiting.append(experiment)
                 if experiment not in answers and experiment not in requested:
@@ -117,7 +117,7 @@ class RepeatingCache(StoreBackedMeasurer):
         return self._repetitions[number]
 
 
-def _uncontended(cached: Mapping[Experiment, Measured]) -> dict[Experiment, Measured]:
+def _uncontended_results(cached: Mapping[Experiment, Measured]) -> dict[Experiment, Measured]:
     return {
         experiment: result
         for experiment, result in cached.items()
@@ -145,9 +145,9 @@ class SecondOpinion:
         variants = [v for e in originals for v in ((e,) if e.length > MAX_LENGTH else (e, multiple(e, 2)))]
         answers = {result.experiment: result for result in self._measurer.measure(variants)}
         for experiment in originals:
-            yield self._judged(answers[experiment], answers.get(multiple(experiment, 2)))
+            yield self._judge_result(answers[experiment], answers.get(multiple(experiment, 2)))
 
-    def _judged(self, first: Measured, second: Measured | None) -> Measured:
+    def _judge_result(self, first: Measured, second: Measured | None) -> Measured:
         if second is None or not second.usable or second.cycles is None:
             return first
         if first.state is MeasurementState.UNSETTLED:

@@ -71,14 +71,14 @@ class RemoteMeasurer:
 
     Args:
         board: Posts batches to the machine.
-        identity: Of the machine and its harness; settings and surroundings are added here.
-        flags: Of the CPU as in /proc/cpuinfo, None where every instruction may be tried.
-        settings: Of the agent.
+        identity: Identity of the machine and its harness; settings and surroundings are added here.
+        flags: Flags of the CPU as in /proc/cpuinfo, None where every instruction may be tried.
+        settings: Settings of the agent.
         avx: Whether the usual loop bodies may use AVX.
         isa: Name of the instruction set.
         assemble: Makes the code of an experiment's terms, instead of the usual loop body.
         assemble_in_order: The same for an order.
-        surroundings: Of the loop bodies, instead of the usual ones.
+        surroundings: Surroundings of the loop bodies, instead of the usual ones.
         contention_timeout: Seconds.
         watch: Measures some results again from time to time.
         clock: Seconds that never go backwards.
@@ -187,7 +187,7 @@ class RemoteMeasurer:
         """
         assembled: list[tuple[Experiment, MachineCode]] = []
         while len(assembled) < size and (experiment := work.next()) is not None:
-            answer = self._earlier_answer(experiment) or self._prepared(experiment)
+            answer = self._earlier_answer(experiment) or self._prepare_code(experiment)
             if not isinstance(answer, Measured):
                 assembled.append((experiment, answer))
             else:
@@ -204,7 +204,7 @@ class RemoteMeasurer:
         answer = self._unclaimed.pop(item_id(experiment), None)
         return None if answer is None else measured_of(experiment, answer)
 
-    def _prepared(self, experiment: Experiment) -> MachineCode | Measured:
+    def _prepare_code(self, experiment: Experiment) -> MachineCode | Measured:
         """The code of an experiment, or a failure with the reason why there is none."""
         for scheme in experiment.schemes:
             if reason := self.obstacle(scheme):
@@ -227,7 +227,7 @@ class RemoteMeasurer:
         by_id = {result.id: result for result in results}
         prepared = self._posted.pop(number, ())
         answers = [_answer(experiment, by_id.get(item.id)) for experiment, item in prepared]
-        repeats = self._contended(answers)
+        repeats = self._contended_experiments(answers)
         assert self._unclaimed is not None, "post no items before earlier results are known"
         for answer, (_, item) in zip(answers, prepared, strict=True):
             if work.waits_for(answer.experiment):
@@ -238,7 +238,7 @@ class RemoteMeasurer:
             elif answer.experiment not in repeats and item.id in by_id:
                 self._unclaimed[item.id] = by_id[item.id]
 
-    def _contended(self, answers: Sequence[Measured]) -> set[Experiment]:
+    def _contended_experiments(self, answers: Sequence[Measured]) -> set[Experiment]:
         """The disturbed experiments to measure again: those not disturbed for longer than the timeout."""
         now = self._clock()
         disturbed = [answer.experiment for answer in answers if answer.state is MeasurementState.CONTENDED]

@@ -44,6 +44,7 @@ _LINE_BYTES, _CACHED = 64, (-12288, 12288)
 _MAX_CYCLES = 4_000_000
 _EXECUTABLE, _MACHINE = 2, 243  # of an ELF file; RISC-V
 _ENABLE_FLOATING = (0x000062B7, 0x3002A073)  # lui x5, 6; csrs mstatus, x5
+_NOP = 0x00000013
 _HERE = 0x0000006F  # a jump to itself
 _CALL = 0x000300E7  # jalr x1, 0(x6)
 _LOAD_LINE = (
@@ -130,7 +131,10 @@ class RvsimCore:
 
         def program(iterations: int) -> tuple[bytes, int]:
             begin = code([*_ENABLE_FLOATING, *_loads(), *words.set_register(counter, iterations)])
-            loop = begin + (b"" if frame.unrolled else start) + looped + closing
+            begin += b"" if frame.unrolled else start
+            aligned = -(-len(begin) // _LINE_BYTES) * _LINE_BYTES + frame.offset
+            begin += code([_NOP]) * ((aligned - len(begin)) // len(code([_NOP])))
+            loop = begin + looped + closing
             return loop + code([_HERE]), len(loop)
 
         return self._per_iteration(program, frame, len(looped))

@@ -80,7 +80,7 @@ class SimulatedProcessor:
         outlier_factor: Finite and > 0.
         odd_share: Share of the schemes that misbehave, unless `quirks` names them.
         counters: One of `COUNTERS`.
-        seed: Of noise and quirks.
+        seed: Seed of noise and quirks.
         quirks: {scheme: its misbehaviour}.
         zero_count_cycles: Additional cycles of a shift by `cl` where that is 0, in blocks; experiments have
             none such.
@@ -187,7 +187,7 @@ class SimulatedProcessor:
         residues = sorted({residue for residue in rests.values() if residue is not None})
         exact: dict[Experiment | None, float] = {None: 0.0}
         if residues and self._core is not None:
-            exact |= {experiment: self._scheduled(self._core, experiment) for experiment in residues}
+            exact |= {experiment: self._scheduled_cycles(self._core, experiment) for experiment in residues}
         elif residues:
             schemes = sorted({scheme for e in residues for scheme in e.schemes})
             mapping = self._mapping.restricted(schemes)
@@ -196,7 +196,7 @@ class SimulatedProcessor:
         self._exact |= {experiment: exact[residue] for experiment, residue in rests.items()}
 
     @staticmethod
-    def _scheduled(core: ScheduledCore, experiment: Experiment) -> float:
+    def _scheduled_cycles(core: ScheduledCore, experiment: Experiment) -> float:
         """Cycles on the core; 0 for code that cannot be made, which takes no measurable time."""
         try:
             return core.cycles(experiment)
@@ -315,7 +315,15 @@ def without_microcode(experiment: Experiment, quirks: Mapping[str, Quirk]) -> Ex
 def slowed_down(
     experiment: Experiment, cycles: float, quirks: Mapping[str, Quirk], uops: Mapping[str, int], chance: float
 ) -> float:
-    """The cycles of an experiment with its quirks; `chance` in [0, 1) decides between speeds."""
+    """The cycles of an experiment with its quirks.
+
+    Args:
+        experiment: The experiment.
+        cycles: Its cycles without quirks.
+        quirks: {scheme: its quirk}.
+        uops: {scheme: number of µops}.
+        chance: From [0, 1); decides between two speeds.
+    """
     mixed = len(experiment.terms) > 1
     for scheme, count in experiment.terms:
         quirk = quirks.get(scheme)

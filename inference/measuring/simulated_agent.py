@@ -44,7 +44,7 @@ class PacedHarness(ABC):
     """Answers batches without a computer (`inference.agent.passes.Harness`).
 
     Args:
-        noise: That heartbeats report.
+        noise: Noise that heartbeats report.
         pace: Experiments per second, 0 for as many as possible.
         contended_share: Probability that a result is contended; the next try may settle.
         seed: Of that chance.
@@ -78,7 +78,7 @@ class PacedHarness(ABC):
             for done in range(len(batch.items)):
                 progress(done, len(batch.items))
                 await self._wait_until(began + (done + 1) / self._pace if self._pace else began)
-            results = [self._disturbed(result) for result in await self._answers(batch)]
+            results = [self._disturb(result) for result in await self._answers(batch)]
         finally:
             self._measuring = False
         progress(len(results), len(results))
@@ -98,7 +98,7 @@ class PacedHarness(ABC):
         while (remaining := moment - time.monotonic()) > 0:
             await asyncio.sleep(min(remaining, _POLL_SECONDS))
 
-    def _disturbed(self, result: Result) -> Result:
+    def _disturb(self, result: Result) -> Result:
         """The result, or a contended one, with a probability that depends on the seed alone."""
         if result.cycles is None or not self._contended_share:
             return result
@@ -151,7 +151,7 @@ def simulated_facts(name: str, mapping: PortMapping, counters: str = NOTHING, is
     """The facts of a simulated computer, as `inference.agent.facts` reports those of a real one.
 
     Args:
-        name: Of the simulated processor.
+        name: Name of the simulated processor.
         mapping: Its ports.
         counters: What its counters count.
         isa: The instruction set of the mapping, "" where that is unknown.
@@ -173,8 +173,12 @@ def simulated_facts(name: str, mapping: PortMapping, counters: str = NOTHING, is
 def executing_facts(name: str, isa: str, mapping: PortMapping | None = None) -> Json:
     """The facts of a simulated computer that executes code, as far as they differ from an agent's.
 
-    `executes`: it reads an item's code, not its terms. All that agents can measure, it can. `mapping`: its
-    ports, None where they are not known.
+    It can measure all that agents can, and reads an item's code, not its terms.
+
+    Args:
+        name: Name of the simulated core.
+        isa: Its instruction set.
+        mapping: Its ports, None where they are not known.
     """
     abilities = ("executes", "blocks", "offsets", "wide_blocks", "x87_blocks", "clear_masks", "latency_bound")
     facts = simulated_facts(name, mapping or PortMapping(("0",), {}), isa=isa)

@@ -41,7 +41,7 @@ class SimulatedFrontEnd:
         kept_flags: Cycles of a shift by 0 whose flags are read.
         moved: Mnemonics of operations on a copy that are fused with the move before them.
         noise: Standard deviation of a Gaussian factor.
-        seed: Of the noise.
+        seed: Seed of the noise.
         isa: The instruction set of the codes.
     """
 
@@ -104,7 +104,7 @@ class SimulatedFrontEnd:
         if not code.loop:
             return max(straight, branching)
         closing = 1 if code.copies == 1 else 0  # else there are enough copies to hide it
-        slots = sum(map(self._slots, reached)) - self._joined(reached) + closing
+        slots = sum(map(self._slots, reached)) - self._join_lines(reached) + closing
         if code.copies == 1 and len(reached) > self.capacity:
             return max(straight, branching)
         crowded = 1.25 if len(code.code) < self.min_mean_bytes * len(instructions) else 1.0
@@ -117,7 +117,7 @@ class SimulatedFrontEnd:
     def _slots(self, instruction: FetchedInstruction) -> int:
         return self.wide if instruction.number_bytes > 3 and instruction.mnemonic != "nop" else 1
 
-    def _joined(self, instructions: Sequence[FetchedInstruction]) -> int:
+    def _join_lines(self, instructions: Sequence[FetchedInstruction]) -> int:
         return sum(
             (first.mnemonic in self.fused and second.flow == "branch") or self._joins_move(first, second)
             for first, second in itertools.pairwise(instructions)

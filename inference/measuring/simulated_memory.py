@@ -60,7 +60,7 @@ class MemoryUnit:
         pop: From one pop to the next where the stack pointer moves on from iteration to iteration.
         push: The same of pushes.
         beside_pop: From a load to such a pop.
-        behind_pop: Of instructions that compute with the stack pointer behind a pop or a push.
+        behind_pop: Cycles of instructions that compute with the stack pointer behind a pop or a push.
     """
 
     load: int = 4
@@ -276,7 +276,9 @@ class _Run:
         address = max([at, *(ready.get(name, 0.0) for name in instruction.in_address)])
         values = max([at, *(ready.get(name, 0.0) for name in instruction.values)])
         for place in instruction.loads:
-            values = max(values, self._loaded(code, _in_iteration(place, iteration), address, instruction))
+            values = max(
+                values, self._load_cycle(code, _in_iteration(place, iteration), address, instruction)
+            )
         done = values + (self._unit.behind_pop if instruction.behind_stack else instruction.latency)
         self._ended = max(self._ended, done)
         for name in instruction.writes:
@@ -298,7 +300,7 @@ class _Run:
             self._written[byte] = store
         self._by_text[_text(place)] = store
 
-    def _loaded(self, code: int, place: MemoryPlace, address: float, instruction: _Decoded) -> float:
+    def _load_cycle(self, code: int, place: MemoryPlace, address: float, instruction: _Decoded) -> float:
         """The cycle in which a loaded value is available."""
         writers = {id(store): store for byte in _bytes(place) if (store := self._written.get(byte))}
         usual = address + self._unit.load

@@ -84,7 +84,7 @@ class _Loops:
         return list(dict.fromkeys(loops))
 
     @cached_property
-    def _failing(self) -> list[frozenset[int]]:
+    def _failing_states(self) -> list[frozenset[int]]:
         return [loop for loop in self._loops if not loop & self._automaton.safe]
 
     def _reachable_from(self, place: int) -> frozenset[int]:
@@ -98,7 +98,7 @@ class _Loops:
 
     def read_twice(self) -> str:
         """A text that a loop reads in two ways; empty for none."""
-        return next(filter(None, map(self._read_twice, self._failing)), "")
+        return next(filter(None, map(self._read_twice, self._failing_states)), "")
 
     def _read_twice(self, loop: frozenset[int]) -> str:
         begins = {place: self._divergences(place, loop) for place in loop - self._automaton.atomic}
@@ -121,7 +121,7 @@ class _Loops:
 
     def read_in_turn(self) -> str:
         """A text that a loop reads, a second one, and the way from one to the other; empty for none."""
-        for second in self._failing:
+        for second in self._failing_states:
             for first in self._loops:
                 reachable = self._reachable[min(first)]
                 if first != second and second <= reachable:

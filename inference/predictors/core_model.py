@@ -115,12 +115,12 @@ class ModelledBlocks:
 
     def explain(self, block: Block) -> CorePrediction:
         """All bounds of a block, and what the model lacks."""
-        return self._explained.predict(block)
+        return self._explain_blocks.predict(block)
 
     def close(self) -> None: ...
 
     @cached_property
-    def _explained(self) -> CoreModelBlocks:
+    def _explain_blocks(self) -> CoreModelBlocks:
         return CoreModelBlocks(self._load(), self._settings.assumed)
 
     def _answer(self, code: bytes) -> Answer:

@@ -174,7 +174,9 @@ def _installed_program(path: Callable[[], str]) -> Callable[[], Sequence[Install
     return lambda: [InstalledKind({}, f"program {digest_of(path())[:8]}")]
 
 
-def _unconfigured(advice: str, program: ToolProgram | None = None) -> Callable[[], Sequence[InstalledKind]]:
+def _unconfigured_search(
+    advice: str, program: ToolProgram | None = None
+) -> Callable[[], Sequence[InstalledKind]]:
     """The search for a kind whose options have no default: it always raises `UnconfiguredError`."""
 
     def find() -> Sequence[InstalledKind]:
@@ -249,7 +251,7 @@ KINDS: dict[str, PredictorKind] = {
             ithemal.INSTALL,
             ithemal.IthemalSettings,
             ithemal.make,
-            _unconfigured("name its model and its data", ithemal.TOOL),
+            _unconfigured_search("name its model and its data", ithemal.TOOL),
             anywhere=True,
         ),
         PredictorKind(
@@ -259,7 +261,7 @@ KINDS: dict[str, PredictorKind] = {
             difftune.INSTALL,
             difftune.DiffTuneSettings,
             difftune.DiffTune,
-            _unconfigured("name the file with its parameters", difftune.TOOL),
+            _unconfigured_search("name the file with its parameters", difftune.TOOL),
             anywhere=True,
         ),
         PredictorKind(
@@ -305,7 +307,7 @@ KINDS: dict[str, PredictorKind] = {
             command.INSTALL,
             command.CommandSettings,
             command.make,
-            _unconfigured("name its program and arguments, and how its answer is read"),
+            _unconfigured_search("name its program and arguments, and how its answer is read"),
             is_uncontained=True,
         ),
     )

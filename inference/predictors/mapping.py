@@ -62,7 +62,7 @@ class MappedBlocks:
         self._isa = isa
         self._settings = settings
         self._title = title
-        self._mapping = _assuming(mapping, settings.r_max)
+        self._mapping = _assuming_model(mapping, settings.r_max)
         self._content = content
         self._load_fused = fused
 
@@ -92,11 +92,11 @@ class MappedBlocks:
     def close(self) -> None: ...
 
     @cached_property
-    def _fused(self) -> Collection[str] | None:
+    def _fused_pairs(self) -> Collection[str] | None:
         return self._load_fused()
 
     @cached_property
-    def _described(self) -> frozenset[str]:
+    def _described_schemes(self) -> frozenset[str]:
         return frozenset(self._mapping.described)
 
     def _cycles(self, experiments: Sequence[Experiment]) -> list[float]:
@@ -112,7 +112,9 @@ class MappedBlocks:
         except BlockError as error:
             return Answer(failure=Failure.UNSUPPORTED, detail=error.message)
         lacking = [
-            scheme or "an instruction of no scheme" for scheme in schemes if scheme not in self._described
+            scheme or "an instruction of no scheme"
+            for scheme in schemes
+            if scheme not in self._described_schemes
         ]
         if lacking:
             detail = f"the mapping does not describe {'; '.join(dict.fromkeys(lacking))}"
@@ -120,8 +122,8 @@ class MappedBlocks:
         if body_of(code, self._isa) == code:
             return dict(Counter(filter(None, schemes)))
         block = block_of_bytes(code, self._isa)
-        terms = iteration_terms(block, loop_branch(block, self._described, self._fused))
-        return {scheme: count for scheme, count in terms.items() if scheme in self._described}
+        terms = iteration_terms(block, loop_branch(block, self._described_schemes, self._fused_pairs))
+        return {scheme: count for scheme, count in terms.items() if scheme in self._described_schemes}
 
 
 def with_loops(model: ThroughputModel) -> ThroughputModel:
@@ -129,7 +131,7 @@ def with_loops(model: ThroughputModel) -> ThroughputModel:
     return PortMappingModel(with_branch_slot(model.mapping)) if isinstance(model, PortMappingModel) else model
 
 
-def _assuming(model: ThroughputModel, r_max: float | None) -> ThroughputModel:
+def _assuming_model(model: ThroughputModel, r_max: float | None) -> ThroughputModel:
     if r_max is None or not isinstance(model, PortMappingModel):
         return with_loops(model)
     if r_max == NO_LIMIT:

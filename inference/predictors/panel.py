@@ -53,7 +53,7 @@ class Panel:
     """Predictors, each with a thread of its own, that answer for the same blocks.
 
     Args:
-        predictors: In the order of the answers; the panel does not close them.
+        predictors: Predictors in the order of the answers; the panel does not close them.
         pulse: Called several times per second while they work; what it raises ends the wait.
 
     Attributes:
@@ -125,7 +125,7 @@ class CachedPredictor:
     """Asks `predictor` for blocks that are neither in memory nor in `store`. Threads may share it.
 
     Args:
-        max_answers: In memory.
+        max_answers: Largest number of answers in memory.
         question_of: The part of a block that the predictor is asked about, such as a loop's body alone.
     """
 
@@ -206,7 +206,7 @@ class LocalPredictorExecutor:
         pace.pulse()
         questions = [_blocks(piece) for piece in pieces]
         answers = iter(self._predictor.predict([block for blocks in questions for block in blocks]))
-        return [_encoded([next(answers) for _ in blocks]) for blocks in questions]
+        return [_encode([next(answers) for _ in blocks]) for blocks in questions]
 
 
 class DistributedPredictor:
@@ -256,7 +256,7 @@ class DistributedPredictor:
 def predict_piece(common: bytes, piece: bytes, context: TaskContext) -> bytes:
     """The answers to a piece, on a worker. Raises `PredictorError` where its program is a different one."""
     context.pulse()
-    return _encoded(_tool(common, context.threads).predict(_blocks(piece)))
+    return _encode(_tool(common, context.threads).predict(_blocks(piece)))
 
 
 @lru_cache(maxsize=_MAX_TOOLS)
@@ -281,7 +281,7 @@ def _blocks(piece: bytes) -> list[bytes]:
     return [bytes.fromhex(block) for block in json.loads(piece)]
 
 
-def _encoded(answers: Sequence[Answer]) -> bytes:
+def _encode(answers: Sequence[Answer]) -> bytes:
     return json.dumps([[answer.cycles, answer.failure, answer.detail] for answer in answers]).encode()
 
 

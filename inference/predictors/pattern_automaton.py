@@ -88,9 +88,9 @@ class Automaton:
         self.edges: Counter[tuple[int, int]] = Counter()
         begin = _Part(last=(_Way(_START),))
         if use is PatternUse.SEARCH:
-            skipped = self._repeated(lambda: self._read(self.all_characters), 0, MIN_ENDLESS)
-            begin = self._joined(begin, skipped)
-        complete = self._joined(begin, self._built(pattern, flags))
+            skipped = self._repeat_part(lambda: self._read(self.all_characters), 0, MIN_ENDLESS)
+            begin = self._join_parts(begin, skipped)
+        complete = self._join_parts(begin, self._built(pattern, flags))
         self.after: dict[int, list[int]] = defaultdict(list)
         for before, after in self.edges:
             self.after[before].append(after)
@@ -106,7 +106,7 @@ class Automaton:
         return "".join(self._characters[(mask & -mask).bit_length() - 1] for mask in masks)
 
     def _built(self, items: Iterable[Any], flags: int) -> _Part:
-        return reduce(self._joined, (self._item(op, value, flags) for op, value in items), _NOTHING)
+        return reduce(self._join_parts, (self._item(op, value, flags) for op, value in items), _NOTHING)
 
     def _item(self, op: Any, value: Any, flags: int) -> _Part:
         part = _NOTHING  # what a reference to a group is taken for
@@ -119,7 +119,7 @@ class Automaton:
             part = self._built(body, (flags | added) & ~removed)
         elif op in _REPEATS:
             low, high, body = value
-            part = self._repeated(lambda: self._built(body, flags), low, high)
+            part = self._repeat_part(lambda: self._built(body, flags), low, high)
         elif op in _ATOMIC:
             part = self._without_backtracking(op, value, flags)
         elif op is _constants.AT:
@@ -148,7 +148,7 @@ class Automaton:
             raise re.error(f"it has more than {MAX_PLACES:,} places and cannot be checked for ambiguity")
         return _Part(ways, ways)
 
-    def _joined(self, a: _Part, b: _Part) -> _Part:
+    def _join_parts(self, a: _Part, b: _Part) -> _Part:
         self._connect(a.last, b.first)
         return _Part(
             (*a.first, *(way.by(empty) for empty in a.empty for way in b.first)),
@@ -167,7 +167,7 @@ class Automaton:
     def _sample(self, place: int) -> str | None:
         return self.text_of([self.masks[place]]) if self.masks[place] else None
 
-    def _repeated(self, build: Callable[[], _Part], low: int, high: int) -> _Part:
+    def _repeat_part(self, build: Callable[[], _Part], low: int, high: int) -> _Part:
         copies = [build() for _ in range(min(low, MAX_COPIES) - (high >= MIN_ENDLESS and low > 0))]
         if high >= MIN_ENDLESS:
             loop = build()
@@ -176,8 +176,8 @@ class Automaton:
         else:
             tail = _NOTHING
             for _ in range(min(high - min(low, high), MAX_COPIES)):
-                tail = _either([self._joined(build(), tail), _NOTHING])
-        return reduce(self._joined, [*copies, tail])
+                tail = _either([self._join_parts(build(), tail), _NOTHING])
+        return reduce(self._join_parts, [*copies, tail])
 
     def _without_backtracking(self, op: Any, value: Any, flags: int) -> _Part:
         """An atomic group: one place that reads what any of its characters does, repeatedly."""

@@ -98,7 +98,7 @@ def unknown_processor(option: str, tool: str, name: str, choices: Sequence[str])
     """The error message for a processor that a tool does not know; it ends with the option.
 
     Args:
-        option: Of the command line or form, by which the processor is named.
+        option: Option of the command line or form, by which the processor is named.
         tool: Name of the tool.
         name: The unknown name. Names by which other tools know a processor count as similar: `HSW` and `Zen
             4`
@@ -113,12 +113,12 @@ def unknown_processor(option: str, tool: str, name: str, choices: Sequence[str])
 
 def _suggestions(requested: str, choices: Sequence[str]) -> list[str]:
     by_folded = {processor.casefold(): processor for processor in choices}
-    folded = _folded(requested)
+    folded = _fold_name(requested)
     normalised = [
         by_folded[tool_name.casefold()]
         for core, names in TOOL_NAMES.items()
         for tool_name in (names.osaca, names.llvm)
-        if folded in {_folded(core), _folded(names.osaca), _folded(names.llvm)}
+        if folded in {_fold_name(core), _fold_name(names.osaca), _fold_name(names.llvm)}
         and tool_name.casefold() in by_folded
     ]
     similar = difflib.get_close_matches(requested.casefold(), by_folded, _MAX_SUGGESTIONS)
@@ -127,5 +127,5 @@ def _suggestions(requested: str, choices: Sequence[str]) -> list[str]:
     ]
 
 
-def _folded(name: str) -> str:
+def _fold_name(name: str) -> str:
     return "".join(name.casefold().split())

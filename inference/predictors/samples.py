@@ -91,12 +91,12 @@ def unpack(packed: bytes) -> list[Sample]:
             f"samples of version {packed[0]} cannot be read, only those of version {VERSION}"
         )
     try:
-        return _samples(_Reader(_uncompressed(memoryview(packed)[1:])))
+        return _samples(_Reader(_decompress(memoryview(packed)[1:])))
     except (struct.error, zlib.error, ValueError, IndexError) as error:
         raise InvalidInputError(f"these bytes are no samples: {error}") from error
 
 
-def _uncompressed(packed: memoryview) -> bytes:
+def _decompress(packed: memoryview) -> bytes:
     reader = zlib.decompressobj()
     content = reader.decompress(packed, MAX_BYTES)
     if not reader.eof:

@@ -60,7 +60,7 @@ def check_program(option: str, requested: str, candidates: Iterable[str], instal
     """The path to run for a chosen program.
 
     Args:
-        option: By which it was chosen, for the error.
+        option: Option by which it was chosen, for the error.
         requested: A path.
         candidates: Programs of the tool on this computer, which anybody may choose.
         install: What to do where there is none, for the error.

@@ -73,7 +73,7 @@ def _size(kind: str, config: Json) -> float:
     """Schemes, experiments or blocks of a run; 0 for kinds without."""
     schemes = config.get("schemes")
     if isinstance(schemes, str):
-        number = _selected(kind, config.get("isa", ""), schemes)
+        number = _n_selected(kind, config.get("isa", ""), schemes)
     else:
         number = next((len(config[name]) for name in _LISTS if isinstance(config.get(name), list)), 0)
     sample = config.get("sample")
@@ -81,7 +81,7 @@ def _size(kind: str, config: Json) -> float:
 
 
 @lru_cache(maxsize=64)  # an estimate sizes every past run, and a count takes milliseconds
-def _selected(kind: str, isa: str, selection: str) -> int:
+def _n_selected(kind: str, isa: str, selection: str) -> int:
     select = latency_schemes if kind == "latencies" else select_schemes
     try:
         return select(InstructionScheme.objects.filter(isa__name=isa), selection).count()
@@ -185,8 +185,8 @@ def estimate(kind: str, config: Json) -> TimeEstimate:
 def quiet_estimate(kind: str, config: Json, run: Run | None) -> TimeEstimate:
     parts = RUN_KINDS[kind].parts(config, run) if kind in RUN_KINDS else ()
     if not parts:
-        return TimeEstimate(_expected(kind, config))
-    timed = tuple((part, _expected(part.kind, part.config)) for part in parts)
+        return TimeEstimate(_expected_time(kind, config))
+    timed = tuple((part, _expected_time(part.kind, part.config)) for part in parts)
     return TimeEstimate(_total(timed), timed)
 
 
@@ -208,7 +208,7 @@ def _total(parts: Sequence[tuple[PlannedPart, ExpectedTime]]) -> ExpectedTime:
     )
 
 
-def _expected(kind: str, config: Json) -> ExpectedTime:
+def _expected_time(kind: str, config: Json) -> ExpectedTime:
     machine = machine_id_of(config)
     shape, size = _shape(config), _size(kind, config)
     algorithm = config.get("algorithm", "")

@@ -239,7 +239,7 @@ def _claim_row(run: Run, worker: str) -> Lease | None:
         text = f"worker {run.worker} stopped answering; taken over, going on from the last checkpoint"
         events.insert(0, Log("warning", text))
     first_event = write(
-        _unchanged(run),
+        _unchanged_row(run),
         run.pk,
         [event.entry for event in events],
         state=Run.State.RUNNING,
@@ -261,11 +261,11 @@ def _settle_abandoned(run: Run) -> bool:
     token = run.lease_token + 1
     if run.wanted and run.wanted != Run.Transition.KEEP:
         state = _STATE_AFTER[Run.Transition(run.wanted)]
-        return _settle(_unchanged(run), run.pk, state, lease_token=token)
+        return _settle(_unchanged_row(run), run.pk, state, lease_token=token)
     if run.attempts < MAX_ATTEMPTS:
         return False
     error = attempts_exhausted_text(run.attempts, f"its worker {run.worker} stopped answering")
-    return _settle(_unchanged(run), run.pk, Run.State.FAILED, error=error, lease_token=token)
+    return _settle(_unchanged_row(run), run.pk, Run.State.FAILED, error=error, lease_token=token)
 
 
 def attempts_exhausted_text(attempts: int, last_failure: str) -> str:
@@ -276,7 +276,7 @@ def attempts_exhausted_text(attempts: int, last_failure: str) -> str:
     )
 
 
-def _unchanged(run: Run) -> QuerySet[Run]:
+def _unchanged_row(run: Run) -> QuerySet[Run]:
     """The run's row, if it was neither claimed nor settled since `run` was read."""
     return Run.objects.filter(
         pk=run.pk, lease_token=run.lease_token, state=run.state, lease_until=run.lease_until

@@ -55,9 +55,9 @@ class PlannedStep:
         return {
             "label": self.label,
             "state": self.state or "later",
-            "seconds": _rounded(self.seconds),
-            "expected": _rounded(self.expected),
-            "left": _rounded(self.left),
+            "seconds": _round_or_none(self.seconds),
+            "expected": _round_or_none(self.expected),
+            "left": _round_or_none(self.left),
             "run": None if part is None or part.run is None else part.run.pk,
             "reused": part is not None and part.is_reused,
         }
@@ -91,9 +91,9 @@ class RunPlan:
         time = self.estimate.time
         ends = self.left
         return {
-            "left": None if ends is None else _rounded(ends.likely),
-            "least": None if ends is None else _rounded(ends.least),
-            "most": None if ends is None else _rounded(ends.most),
+            "left": None if ends is None else _round_or_none(ends.likely),
+            "least": None if ends is None else _round_or_none(ends.least),
+            "most": None if ends is None else _round_or_none(ends.most),
             "basis": time.basis.value,
             "runs": time.runs,
             "slowdown": round(self.slowdown, 2),
@@ -102,7 +102,7 @@ class RunPlan:
         }
 
 
-def _rounded(seconds: float | None) -> float | None:
+def _round_or_none(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds, 1)
 
 
@@ -123,14 +123,14 @@ def plan_of(run: Run) -> RunPlan:
     )
     return RunPlan(
         tuple(planned),
-        basis.time.total if not steps else _limited(remaining, basis, steps),
+        basis.time.total if not steps else _limit_remaining(remaining, basis, steps),
         replace(basis, load=load),
         remaining.slowdown,
         remaining.is_slow,
     )
 
 
-def _limited(
+def _limit_remaining(
     remaining: RemainingTime, basis: TimeEstimate, steps: Sequence[tuple[PlannedStep, StepProgress]]
 ) -> TimeRange | None:
     """The remaining time within the run's time limit, if it has one."""

@@ -123,7 +123,7 @@ def store(
 
     Args:
         file: CSV, at its beginning.
-        file_name: For messages and the set's source.
+        file_name: Name of the file, for messages and the set's source.
         name: Name of the set.
         options: How to read the file.
         note: Note of the set.
@@ -205,11 +205,11 @@ def store_loops(
     """Store the loops of a program as a block set.
 
     Args:
-        program_loops: With their weights.
-        file_name: Of the program, for the origin of each block.
-        name: Of the new set.
-        note: Of the user.
-        run: That found the loops, None for an upload.
+        program_loops: Program loops with their weights.
+        file_name: File name of the program, for the origin of each block.
+        name: Name of the new set.
+        note: Note of the user.
+        run: Run that found the loops, None for an upload.
 
     Raises:
         NameInUseError: Another set has the name.
@@ -238,9 +238,20 @@ def store_blocks(
     isa: ISA | None = None,
     run: Run | None = None,
 ) -> BasicBlockSet:
-    """Store weighted blocks as a set. Raises `NameInUseError`, and `RefusedError` for no blocks.
+    """Store weighted blocks as a set.
 
-    `report`: added to the set's report; `loops` in it explains why there are none.
+    Args:
+        blocks: The blocks.
+        report: Added to the set's report; `loops` in it explains why there are none.
+        source: Where the blocks are from, in words.
+        name: Name of the set.
+        note: Note of the user.
+        isa: Instruction set of the blocks, None for the default one.
+        run: Run that found them, None for an upload.
+
+    Raises:
+        NameInUseError: Another set has the name.
+        RefusedError: There are no blocks.
     """
     check_name_free(BasicBlockSet, name)
     stored = list(blocks)

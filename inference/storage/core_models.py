@@ -61,7 +61,7 @@ def store_run_core_model(
 
     Args:
         run: It has one core model at most.
-        machine: That the run measures.
+        machine: Machine that the run measures.
         mapping: The ports, None while unknown.
         latencies: The latencies, None while unknown.
         front_end: The front end, None while unknown.
@@ -84,8 +84,8 @@ def document_row(core: CoreModelDocument, isa: ISA, name: str, note: str = "") -
     Args:
         core: The document, as read from a file.
         isa: Its instruction set.
-        name: Of the core model.
-        note: Of the user; "" for the document's own.
+        name: Name of the core model.
+        note: Note of the user; "" for the document's own.
     """
     return StoredCoreModel(
         name=name,
@@ -227,11 +227,11 @@ def store_front_end(
     """Store the readings of a front end.
 
     Args:
-        name: Of the stored front end.
+        name: Name of the stored front end.
         machine: On which it was measured.
         readings: (code, reading), unsettled ones included.
-        identity: Of the measurements: machine, CPU and version of the agent.
-        run: That measured it, None for an import.
+        identity: Identity of the measurements: machine, CPU and version of the agent.
+        run: Run that measured it, None for an import.
 
     Raises:
         NameInUseError: Another front end has the name.

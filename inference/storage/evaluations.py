@@ -73,7 +73,7 @@ def compare(model: ThroughputModel, source: Source, unit: Unit) -> Predictions:
     Args:
         model: A port mapping, a resource mapping, or a tool.
         source: An experiment set, or measurements.
-        unit: In which both are compared.
+        unit: Unit in which both are compared.
     """
     return compare_chunks(model, _chunks(source), unit)
 
@@ -86,10 +86,10 @@ def compare_chunks(
     Args:
         model: Predicts.
         chunks: Each is read once.
-        unit: In which both are compared.
+        unit: Unit in which both are compared.
         residuals: Gets the errors by scheme, if given.
     """
-    return _concatenated(
+    return _concatenate(
         _chunk_predictions(chunk, predicted_cycles(model, chunk.table), unit, residuals) for chunk in chunks
     )
 
@@ -98,9 +98,9 @@ def compare_tool(experiment_set: ExperimentSet, tool: str, unit: Unit) -> Predic
     """Like `compare`, for the answers of a tool that a set has.
 
     Args:
-        experiment_set: With answers.
+        experiment_set: Experiment set with answers.
         tool: Its name in the set.
-        unit: In which both are compared.
+        unit: Unit in which both are compared.
 
     Raises:
         UnknownNameError: The set has no answers of this tool.
@@ -113,7 +113,7 @@ def compare_tool(experiment_set: ExperimentSet, tool: str, unit: Unit) -> Predic
             nothing = np.full(len(chunk.ids), np.nan)
             yield _chunk_predictions(chunk, chunk.answers.get(tool, nothing), unit)
 
-    predictions = _concatenated(parts())
+    predictions = _concatenate(parts())
     if tool not in tools:
         raise UnknownNameError(f"tool with answers in {experiment_set.name!r}", tool, list(tools)[:3])
     return predictions
@@ -149,7 +149,7 @@ def _chunk_predictions(
     return Predictions(chunk.ids[points.at], points.reference, points.predicted, chunk.read - len(points))
 
 
-def _concatenated(parts: Iterable[Predictions]) -> Predictions:
+def _concatenate(parts: Iterable[Predictions]) -> Predictions:
     nothing = Predictions(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), 0)
     predictions = [nothing, *parts]
     return Predictions(
@@ -168,7 +168,7 @@ def evaluate(
     Args:
         row: A port mapping or a resource mapping.
         source: An experiment set, or the held-out experiments of the mapping's run.
-        unit: In which both are compared.
+        unit: Unit in which both are compared.
 
     Raises:
         ExchangeError: Like `store_evaluation`.

@@ -86,7 +86,7 @@ class AlternativeMapping:
     """An alternative mapping.
 
     Attributes:
-        usage: Of schemes that differ.
+        usage: Usage of schemes that differ.
         reason: Why it cannot be excluded.
     """
 
@@ -104,7 +104,7 @@ class Evidence:
         epsilon, r_max, max_length: Settings of the search.
         clashes: Payloads of `ClashEvent`.
         unexplained: Measurements that the mapping does not explain.
-        seconds: Of the search.
+        seconds: Seconds of the search.
         searching_seconds: Of that, in the search for other mappings.
         reason: Why there are other mappings that are not listed.
     """

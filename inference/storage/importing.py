@@ -135,8 +135,8 @@ def preview(
 
     Args:
         content: The file.
-        file_name: For messages, and as a default name.
-        unit: Of numbers for which the file names none; None concludes it from the numbers.
+        file_name: Name of the file, for messages, and as a default name.
+        unit: Unit of numbers for which the file names none; None concludes it from the numbers.
         microarchitecture: Part of a file with several; "" for the only one.
         choices: See `preview_of`.
     """
@@ -261,10 +261,10 @@ def commit(preview: Preview, name: str, *, note: str = "", run: Run | None = Non
     """Store a previewed file, all or nothing.
 
     Args:
-        preview: Of an acceptable file.
-        name: Of what is stored.
-        note: Of the user.
-        run: That imports it, None for an upload.
+        preview: Preview of an acceptable file.
+        name: Name of what is stored.
+        note: Note of the user.
+        run: Run that imports it, None for an upload.
 
     Raises:
         RefusedError: The file has problems.

@@ -177,7 +177,7 @@ def new_isa(
     """Create an instruction set.
 
     Args:
-        name: Of the instruction set.
+        name: Name of the instruction set.
         texts: Its schemes.
         source: Where they are from, as a line of text.
         features: {scheme: operands, extensions and others}, of schemes for which they are known.

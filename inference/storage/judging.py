@@ -100,9 +100,9 @@ class MappingGrounds:
 
     Attributes:
         checks: None without held-out experiments, and for mappings of earlier versions.
-        conflicts: By scheme.
+        conflicts: Conflicts by scheme.
         results: Number of compared results of the machine, this one included.
-        objections: Of the newest check of the port model on the machine.
+        objections: Objections of the newest check of the port model on the machine.
     """
 
     checks: HeldOutChecks | None

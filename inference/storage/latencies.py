@@ -32,11 +32,11 @@ def store_latencies(
     """Store the latencies measured on a machine as a new set.
 
     Args:
-        name: Of the set.
-        machine: That measured.
+        name: Name of the set.
+        machine: Machine that measured.
         result: The latencies, with the readings behind them.
         identity: Everything that changes what the machine measures.
-        run: That measured, None for an import.
+        run: Run that measured, None for an import.
 
     Raises:
         NameInUseError: Another set has the name.
@@ -53,7 +53,7 @@ def store_latencies(
         run=run,
         identity=identity,
         memory=[chain.as_json() for chain in result.memory],
-        readings=_packed(result.readings),
+        readings=_pack(result.readings),
         connectors={str(link): round(cycles, 3) for link, cycles in result.connectors.items()},
     )
 
@@ -67,11 +67,11 @@ def store_extension(
     Schemes that both have keep those of `base`. Bypasses to and from the further schemes are unknown.
 
     Args:
-        name: Of the new set.
+        name: Name of the new set.
         base: Stays as it is.
         result: Latencies of further schemes.
-        identity: Of the measurer, as for `store_latencies`.
-        run: That measured, None for an import.
+        identity: Identity of the measurer, as for `store_latencies`.
+        run: Run that measured, None for an import.
 
     Raises:
         NameInUseError: Another set has the name.
@@ -102,7 +102,20 @@ def store_parsed_latencies(
     note: str = "",
     run: Run | None = None,
 ) -> LatencySet:
-    """Store the latencies of a file as a new set. Raises `NameInUseError`."""
+    """Store the latencies of a file as a new set.
+
+    Args:
+        parsed: The file's content.
+        isa: Instruction set of the latencies.
+        name: Name of the set.
+        core: Documented name of the measured core, "" if unknown.
+        source: Where the latencies are from, in words.
+        note: Note of the user.
+        run: Run that imports them, None for an upload.
+
+    Raises:
+        NameInUseError: Another set has the name.
+    """
     arch = parsed.facts.get("arch")
     cpu = arch if isinstance(arch, str) else ""
     machine = published_machine(
@@ -157,7 +170,7 @@ def recorded_readings(row: LatencySet) -> RecordedReadings:
     return {(bytes.fromhex(code), loop): tuple(reading) for code, loop, *reading in listed}
 
 
-def _packed(readings: Sequence[ChainReading]) -> bytes:
+def _pack(readings: Sequence[ChainReading]) -> bytes:
     return _packed_readings(
         {
             (reading.chain.code, reading.chain.loop): (reading.cycles, reading.spread, reading.note)

@@ -35,15 +35,15 @@ def store_mapping(
     """Store a port mapping.
 
     Args:
-        name: Of the mapping.
+        name: Name of the mapping.
         isa: Has all its schemes.
         value: The mapping.
         origin: How it came about.
         source: Where imported data are from, as a line of text.
         machine: Whose core it describes, None where unknown.
-        run: That inferred it, None for an import.
+        run: Run that inferred it, None for an import.
         report: What its page shows beside it, as JSON.
-        note: Of the user.
+        note: Note of the user.
 
     Raises:
         NameInUseError: Another mapping has the name.
@@ -154,7 +154,7 @@ def store_resource_mapping(
     """Store a resource mapping.
 
     Args:
-        name: Of the mapping.
+        name: Name of the mapping.
         isa: Has all its schemes.
         value: The mapping; a scheme without loads is stored as well.
         origin: How it came about.
@@ -162,7 +162,7 @@ def store_resource_mapping(
         machine: Whose core it describes, None where unknown.
         converted_from: The port mapping from which it was computed, None for others.
         report: What its page shows beside it, as JSON.
-        note: Of the user.
+        note: Note of the user.
 
     Raises:
         NameInUseError: Another mapping has the name.
@@ -209,9 +209,9 @@ def convert(
 
     Args:
         row: The port mapping.
-        name: Of the resource mapping.
+        name: Name of the resource mapping.
         settings: Limits of the conversion; None for the defaults.
-        note: Of the user.
+        note: Note of the user.
 
     Raises:
         TooManyResourcesError: It would exceed the limits; nothing is stored then.

@@ -107,7 +107,7 @@ def rename(row: Named, name: str, note: str) -> None:
     Args:
         row: A row of a table with unique names.
         name: One line; the present name is allowed.
-        note: Of the user, "" for none.
+        note: Note of the user, "" for none.
 
     Raises:
         ExchangeError: The name is invalid, or in use (`NameInUseError`), see `check_name_free`.

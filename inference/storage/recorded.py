@@ -53,7 +53,7 @@ def recorded_shares(
         sets: Sets, in any order.
         selection: Schemes; other experiments are left out. See `selected_schemes`.
         share: Share of the experiments to hold out, from 0 to 1.
-        seed: Of the random selection.
+        seed: Seed of the random selection.
         judge: A set whose experiments are left out of the training, so that it judges all mappings by the
             same unseen experiments.
         never: Experiments of up to this many different schemes are never held out or left out.
@@ -88,6 +88,13 @@ def held_out_rows(
     """Ids of the measurements that `recorded_shares` holds out, in its order.
 
     Takes 17 bytes per usable measurement, and creates no object per measurement.
+
+    Args:
+        sets: Sets of the measurements.
+        selection: A search for schemes, or their ids.
+        share: Share to hold out, in [0, 1).
+        seed: Seed of the random selection.
+        never: Experiments of up to this many different schemes are never held out.
     """
     admitted = selected_schemes(sets[0].isa, selection) if sets else None
     parts = [

@@ -75,12 +75,12 @@ def compared_results(
     )
     comparisons = {result.other: result for result in earlier}
     return [
-        comparisons.get(row.pk) or _compared(row, value)
+        comparisons.get(row.pk) or _compared_result(row, value)
         for row in rows.defer("report").order_by("-pk")[:MAX_COMPARED_RESULTS]
     ]
 
 
-def _compared(row: PortMappingRow, value: PortMapping) -> ComparedResult:
+def _compared_result(row: PortMappingRow, value: PortMapping) -> ComparedResult:
     return ComparedResult(row.pk, *uops_conflicts(value, load_mapping(row)))
 
 
@@ -100,7 +100,7 @@ def store_result(
     """Store a mapping like `store_mapping`, with its conflicts.
 
     Args:
-        name: Of the mapping.
+        name: Name of the mapping.
         isa: Has all its schemes.
         value: The mapping.
         compared: Result of `compared_results` from before this transaction, which blocks other writers.
@@ -108,9 +108,9 @@ def store_result(
             stored since then are compared here; no other mapping is stored until the transaction ends.
         source: Where the measurements are from, as a line of text.
         machine: Whose core it describes; its other results are compared. None where unknown.
-        run: That inferred it.
+        run: Run that inferred it.
         report: What its page shows beside it, as JSON.
-        note: Of the user.
+        note: Note of the user.
 
     Raises:
         NameInUseError: Another mapping has the name.

@@ -64,9 +64,9 @@ def write_archive(run: Run, exported_with: dict[str, str] | None = None) -> byte
     if run.state not in Run.FINAL:
         raise ExchangeError(f"run {run.name!r} has not ended: its archive can be had when it has")
     named = named_in(run.config)
-    sets = _listed(run.experiment_sets.all() | ExperimentSet.objects.filter(pk__in=named.sets))
-    mappings = _listed(PortMapping.objects.filter(Q(pk__in=named.mappings) | Q(run=run)))
-    resources = _listed(ResourceMapping.objects.filter(pk__in=named.resource_mappings))
+    sets = _list_rows(run.experiment_sets.all() | ExperimentSet.objects.filter(pk__in=named.sets))
+    mappings = _list_rows(PortMapping.objects.filter(Q(pk__in=named.mappings) | Q(run=run)))
+    resources = _list_rows(ResourceMapping.objects.filter(pk__in=named.resource_mappings))
     stored: tuple[ExperimentSet | PortMapping | ResourceMapping, ...] = (*sets, *mappings, *resources)
     machines = {row.machine_id for row in stored if row.machine_id is not None} | named.machines.keys()
     set_ids = {row.pk for row in sets}
@@ -93,7 +93,7 @@ def write_archive(run: Run, exported_with: dict[str, str] | None = None) -> byte
     return buffer.getvalue()
 
 
-def _listed(rows: QuerySet[Row]) -> list[Row]:
+def _list_rows(rows: QuerySet[Row]) -> list[Row]:
     return list(rows.select_related("isa", "machine").distinct().order_by("id"))
 
 
@@ -158,7 +158,7 @@ def _row(
 def _mapping(row: PortMapping | ResourceMapping, run: Run, sets: set[int]) -> ArchivedMapping:
     """A mapping with its evaluations on sets of the archive, and on the run's held-out experiments."""
     evaluations = [
-        _scored(vars(evaluation), evaluation.experiment_set_id, evaluation.unit)
+        _archive_evaluation(vars(evaluation), evaluation.experiment_set_id, evaluation.unit)
         for evaluation in row.evaluations.order_by("id")
         if evaluation.experiment_set_id in sets
         or (isinstance(row, PortMapping) and row.run_id and evaluation.held_out_by_id == row.run_id)
@@ -174,7 +174,7 @@ def _mapping(row: PortMapping | ResourceMapping, run: Run, sets: set[int]) -> Ar
     return _row(ArchivedMapping, row, run, evaluations=evaluations, **beside)
 
 
-def _scored(columns: Json, experiment_set: int | None, unit: str) -> ArchivedEvaluation:
+def _archive_evaluation(columns: Json, experiment_set: int | None, unit: str) -> ArchivedEvaluation:
     numbers = {name: columns[name] for name in ("n", "skipped", "mape", "pearson", "kendall")}
     heat_map = {name: columns["heat_map"][name] for name in HeatMapPart.model_fields}
     return ArchivedEvaluation(experiment_set=experiment_set, unit=unit, heat_map=heat_map, **numbers)
@@ -190,6 +190,6 @@ def _verdict(row: Characterisation) -> ArchivedVerdict:
 def _point(point: FrontPoint, row: PortMapping, sets: set[int]) -> ArchivedFrontPoint:
     judged, scored = point.judged, None
     if judged and (on := judged.get("experiment_set")) in sets | {None}:
-        scored = _scored(judged, on, "cycles")
+        scored = _archive_evaluation(judged, on, "cycles")
     mapping = write_mapping_json(mapping_from(point.content), name=row.name, isa=row.isa.name)
     return _document(ArchivedFrontPoint, point, own=point.picked_id == row.pk, mapping=mapping, judged=scored)

@@ -62,7 +62,7 @@ def read(text: str, max_blocks: int, isa: str = DEFAULT, usual: str = DEFAULT) -
 
     Args:
         isa: The name of an instruction set, or `DETECTED`.
-        usual: Of texts that show none.
+        usual: The instruction set of texts that show none.
     """
     request = json.dumps({"text": text, "most": max_blocks, "isa": isa, "usual": usual}).encode()
     status, answer = _processes.exchange(request)

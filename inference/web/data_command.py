@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 import time
 from argparse import ArgumentParser, _ActionsContainer
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,11 @@ class DataCommand(BaseCommand):
         call_command("migrate", verbosity=0)
         call_command("load-isa", *FOLDERS, stdout=io.StringIO())
         self.stderr.write(f"prepared {settings.HOME}: it was empty")
+
+    def print_answer(self, answer: Any, lines: Iterable[str], *, as_json: bool) -> None:
+        """Print an answer as one line of JSON, or the lines that say it in words."""
+        for line in [json.dumps(answer, ensure_ascii=False)] if as_json else lines:
+            self.stdout.write(line)
 
     def write_output(self, text: str, file: Path | None) -> None:
         """Write the text to the file, or to standard output if that is None. Raises `CommandError`."""

@@ -121,16 +121,16 @@ def limit_flaws(model: type[ModelT], payload: Any, validate: ModelWrapValidatorH
     except ValidationError as error:
         if error.error_count() <= MAX_FLAWS or not isinstance(payload, dict):
             raise
-        known_fields = {name: _truncated(payload[name]) for name in model.model_fields if name in payload}
-        return validate({**_truncated(payload), **known_fields})
+        known_fields = {name: _truncate(payload[name]) for name in model.model_fields if name in payload}
+        return validate({**_truncate(payload), **known_fields})
 
 
-def _truncated(value: Any) -> Any:
+def _truncate(value: Any) -> Any:
     """A value in which every object and list has at most `MAX_FLAWS` entries."""
     if isinstance(value, dict):
-        return {key: _truncated(entry) for key, entry in islice(value.items(), MAX_FLAWS)}
+        return {key: _truncate(entry) for key, entry in islice(value.items(), MAX_FLAWS)}
     if isinstance(value, list):
-        return [_truncated(entry) for entry in value[:MAX_FLAWS]]
+        return [_truncate(entry) for entry in value[:MAX_FLAWS]]
     return value
 
 

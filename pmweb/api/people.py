@@ -181,7 +181,7 @@ def change_account(request: HttpRequest, account_id: Id, data: AccountChange) ->
                 change = people.reactivate if data.active else people.deactivate
                 change(user, by=request.user)
     except AccountError as error:
-        raise _refused(error) from error
+        raise _refusal(error) from error
     return _account(_row(account_id))
 
 
@@ -195,14 +195,14 @@ def make_link(request: HttpRequest, account_id: Id) -> Any:
     try:
         return Status(201, _link(request, user, people.new_link(user, by=request.user)))
     except AccountError as error:
-        raise _refused(error) from error
+        raise _refusal(error) from error
 
 
 def _row(account_id: int) -> User:
     return get_object_or_404(accounts(), pk=account_id)
 
 
-def _refused(error: AccountError) -> ProblemError:
+def _refusal(error: AccountError) -> ProblemError:
     return ProblemError(
         409, f"The account was not changed: {error}", where="path account_id", right="another account"
     )

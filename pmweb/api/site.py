@@ -187,9 +187,9 @@ def get_storage(request: HttpRequest) -> Any:
             }
             for line in storage.lines
         ],
-        "look": _pruning(storage.look),
-        "waiting": _pruning(storage.waiting),
-        "prunings": [_pruning(row) for row in storage.prunings],
+        "look": _pruning_json(storage.look),
+        "waiting": _pruning_json(storage.waiting),
+        "prunings": [_pruning_json(row) for row in storage.prunings],
     }
 
 
@@ -199,10 +199,10 @@ def ask_for_pruning(request: HttpRequest, data: NewPruning) -> Any:
     row = request_pruning(request.user, dry=not data.remove)
     action = audit.Action.DELETED if data.remove else audit.Action.STARTED
     audit.record(request.user, action, row, detail="storage-prune")
-    return Status(202, _pruning(row))
+    return Status(202, _pruning_json(row))
 
 
-def _pruning(row: Pruning | None) -> dict[str, Any] | None:
+def _pruning_json(row: Pruning | None) -> dict[str, Any] | None:
     if row is None:
         return None
     names = ("id", "asked", "dry", "started", "ended", "rows", "size")

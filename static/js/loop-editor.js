@@ -81,7 +81,7 @@ export class CodeEditor {
           syntaxHighlighting(COLOURS), THEME, placeholder("Paste a loop, a function, or a listing"),
           keymap.of([...defaultKeymap, ...historyKeymap, indentWithTab]),
           EditorView.domEventHandlers({ beforeinput: typeOver }),
-          EditorView.contentAttributes.of({ "aria-label": label.textContent, spellcheck: "false", autocapitalize: "off" }),
+          EditorView.contentAttributes.of({ "aria-label": label.textContent, tabindex: "0", spellcheck: "false", autocapitalize: "off" }),
           EditorView.updateListener.of((update) => {
             if (!update.docChanged) return;
             field.value = update.state.doc.toString();

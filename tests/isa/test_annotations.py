@@ -250,3 +250,55 @@ def test_regions_of_perfasm_are_called_after_their_methods() -> None:
         "a.b.Sum::outer, region 2",
         "libjvm.so, memset (12 bytes), region 3",
     ]
+
+
+MCA_REPORT = """\
+Iterations:        100
+Dispatch Width:    6
+
+Instruction Info:
+[1]: #uOps
+[2]: Latency
+
+[1]    [2]    [3]    [4]    [5]    [6]    Instructions:
+ 1      1     0.25                        incq\t%r15
+ 2      5     0.50    *           U       addq\t(%rdi), %r13
+
+Resource pressure per iteration:
+[0]    [1.0]  [1.1]
+ -     0.75   0.75
+
+Resource pressure by instruction:
+[0]    [1.0]  [1.1]  Instructions:
+ -     0.24   0.25   incq\t%r15
+ -     0.25   0.25   addq\t(%rdi), %r13
+"""
+OSACA_REPORT = """\
+Open Source Architecture Code Analyzer (OSACA)
+ X - No throughput/latency information for this instruction in data file
+
+     |  0   |  1   -  1D  ||  CP  | LCD  |
+------------------------------------------
+   2 |      |             ||      |      |   .L1:
+   3 |      | 0.33   0.33 ||  4.0 |      |   movq (%rsi,%rcx,8), %rax
+   4 | 0.25 |             ||      |  1.0 | X addq %rax, %rcx
+   5 |      |             ||      |      | * jne .L1
+
+       0.25   0.33         4.0  1.0
+"""
+
+
+def test_reports_of_tools_are_read_to_the_instructions_of_their_first_table() -> None:
+    piece = only_piece(MCA_REPORT)
+    assert [text for _, text in piece.block.listing] == ["inc r15", "add r13, qword ptr [rdi]"]
+    assert piece.lines[1].line == 10
+    by_pressure = MCA_REPORT[MCA_REPORT.index("Resource pressure per") :]
+    assert only_piece(by_pressure).block.hex == piece.block.hex
+    loop = only_piece(OSACA_REPORT)
+    texts = ["mov rax, qword ptr [rsi+rcx*8]", "add rcx, rax", "jne .loop"]
+    assert (loop.block.kind, [text for _, text in loop.block.listing]) == ("loop", texts)
+
+
+def test_addresses_of_iced_end_with_an_h() -> None:
+    text = "0000h inc rax ; INC\n0003h add rbx,rax ; ADD\n0006h jne short 0000h\n0008h ret\n"
+    assert only_piece(text).block.hex == "48ffc04801c375f8"

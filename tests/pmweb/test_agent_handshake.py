@@ -31,7 +31,12 @@ def address(tmp_path_factory) -> Iterator[str]:
 )
 def test_who_shows_no_good_token_is_answered_with_401_and_hears_nothing(address, headers):
     with pytest.raises(InvalidStatus) as refused:
-        connect(address.replace("http", "ws") + "/ws/agent/", additional_headers=headers, proxy=None)
+        connect(
+            address.replace("http", "ws") + "/ws/agent/",
+            additional_headers=headers,
+            proxy=None,
+            open_timeout=60,
+        )
     assert refused.value.response.status_code == 401
 
 

@@ -190,7 +190,7 @@ def subsumes(
 
     def constraints_hold(number: int) -> bool:
         return all(
-            aliasing.get(_mapped(pair, mapping)) is alias for pair, alias in constraints[number]
+            aliasing.get(_map_pair(pair, mapping)) is alias for pair, alias in constraints[number]
         ) and all(
             Dependency(mapping[link.writer], mapping[link.reader], link.kind) in special.dependencies
             for link in ending_at[number]
@@ -213,6 +213,6 @@ def subsumes(
     return can_extend(0)
 
 
-def _mapped(pair: Pair, mapping: Sequence[int]) -> Pair:
+def _map_pair(pair: Pair, mapping: Sequence[int]) -> Pair:
     first, second = (OperandPlace(mapping[place.instruction], place.kind, place.number) for place in pair)
     return (first, second) if first < second else (second, first)

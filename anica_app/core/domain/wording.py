@@ -99,9 +99,9 @@ def expansion_wording(document: Json) -> str:
     where = f"instruction {expansion.instruction + 1}"
     if expansion.step != UP:
         element, _, weaker = expansion.step.partition(FOR)
-        needs = [_needed(expansion.feature, part, flags) for part in weaker.split(AND)] if weaker else []
+        needs = [_needed_text(expansion.feature, part, flags) for part in weaker.split(AND)] if weaker else []
         exception = f", but must {' and '.join(needs)}" if needs else ""
-        return f"{where} need not {_needed(expansion.feature, element, flags)}{exception}"
+        return f"{where} need not {_needed_text(expansion.feature, element, flags)}{exception}"
     if expansion.value is None:
         return f"{where}: {_ANY.get(expansion.feature, f'any {expansion.feature}')}"
     return f"{where}: {', '.join(feature_phrases(expansion.feature, expansion.value, flags))}"
@@ -137,7 +137,7 @@ def dependency_sentence(link: Dependency, reads: str = "reads") -> str:
     return f"instruction {link.reader + 1} {reads} a {link.kind} that instruction {link.writer + 1} writes"
 
 
-def _needed(name: str, element: str, flags: Collection[str]) -> str:
+def _needed_text(name: str, element: str, flags: Collection[str]) -> str:
     if name == "memory":
         width = f"access {_bits([element]) or f'`{element}`'} of memory"
         return {"R": "read memory", "W": "write memory"}.get(element, width)

@@ -147,7 +147,7 @@ def culprits_of(domain: BlockDomain, abstract: AbstractBlock, witness: SampledBl
     """The instructions of a discovery that the disagreement is about.
 
     Args:
-        domain: That of the campaign.
+        domain: Domain of the campaign.
         abstract: The discovery.
         witness: The block that it was generalised from.
     """

@@ -103,8 +103,10 @@ def group_members(members: Sequence[FamilyMember], max_families: int = MAX_FAMIL
     by_way: dict[FamilyWay, list[FamilyMember]] = defaultdict(list)
     for member in _with_known_bounds(members):
         by_way[member.way].append(member)
-    groups = [group for way, way_members in sorted(by_way.items()) for group in _covered(way, way_members)]
-    return _merged(sorted(groups, key=_rank), max_families)
+    groups = [
+        group for way, way_members in sorted(by_way.items()) for group in _cover_groups(way, way_members)
+    ]
+    return _merge(sorted(groups, key=_rank), max_families)
 
 
 def _with_known_bounds(members: Sequence[FamilyMember]) -> list[FamilyMember]:
@@ -130,7 +132,7 @@ def _with_known_bounds(members: Sequence[FamilyMember]) -> list[FamilyMember]:
     return completed
 
 
-def _covered(way: FamilyWay, members: Sequence[FamilyMember]) -> list[MemberGroup]:
+def _cover_groups(way: FamilyWay, members: Sequence[FamilyMember]) -> list[MemberGroup]:
     """Greedy set cover: the class of most discoveries, then that of most of the remaining ones, and so on."""
     remaining = sorted(members, key=lambda member: member.number)
     groups = []
@@ -164,7 +166,7 @@ def _rank(group: MemberGroup) -> tuple[int, int, FamilyWay, tuple[str, ...]]:
     return -group.weight, -len(group.members), group.way, group.classes
 
 
-def _merged(groups: Sequence[MemberGroup], max_families: int) -> list[MemberGroup]:
+def _merge(groups: Sequence[MemberGroup], max_families: int) -> list[MemberGroup]:
     """The largest groups unchanged, all others merged by way."""
     if len(groups) <= max_families:
         return list(groups)
@@ -191,7 +193,7 @@ class FamilyIdentity:
     """What identifies a family across campaigns, whatever the seed.
 
     Attributes:
-        classes: Those of the family.
+        classes: Classes of the family.
         others: Further classes of its members. Stored with the family.
     """
 

@@ -22,7 +22,7 @@ def correct_tool(answers: Sequence[Answer], measured: float, tolerance: float = 
     """The tool with the smallest error, counted from 1; `NEITHER` where no error is within the tolerance.
 
     Args:
-        answers: Of the tools; the first of two equal errors wins.
+        answers: Answers of the tools; the first of two equal errors wins.
         measured: Cycles, more than 0.
         tolerance: Largest relative error.
 

@@ -120,7 +120,7 @@ class CampaignSearch:
         places = range(number * batch, min((number + 1) * batch, end))
         fresh = sample_fresh(self._world, self._driver, places)
         candidates = minimise_all(self._world, self._driver, fresh)
-        unsubsumed = self._unsubsumed(candidates)
+        unsubsumed = self._unsubsumed_candidates(candidates)
         self._increase(
             rounds=1,
             sampled=len(fresh.blocks),
@@ -151,13 +151,13 @@ class CampaignSearch:
             if len(self._discoveries.discoveries) > before:
                 self._state.fruitful = max(candidate.place, self._state.fruitful)
         unchosen = [pending for pending in waiting if pending not in candidates]
-        still_waiting = self._unsubsumed(unchosen)
+        still_waiting = self._unsubsumed_candidates(unchosen)
         self._increase(generalisations=len(admitted), subsumed=dropped + len(unchosen) - len(still_waiting))
         self._state.pending = [pending.place for pending in still_waiting]
         self._save(self._discoveries.discoveries[discovery_count:], admitted)
         return still_waiting
 
-    def _unsubsumed(self, candidates: Sequence[RoundCandidate]) -> list[RoundCandidate]:
+    def _unsubsumed_candidates(self, candidates: Sequence[RoundCandidate]) -> list[RoundCandidate]:
         known = self._discoveries.is_known
         return [candidate for candidate in candidates if not known(candidate.abstract, candidate.kind)]
 
@@ -195,13 +195,13 @@ class CampaignSearch:
         subsumed = {number: by for number, by in discovery_set.subsumed.items() if number not in before}
         state.discoveries, state.subsumed = list(discovery_set.discoveries), dict(discovery_set.subsumed)
         for discovery in discoveries:
-            self._reporter.emit(self._discovered(discovery))
+            self._reporter.emit(self._discovery_event(discovery))
         all_failures = dict(state.failures)
         update = CampaignUpdate(state.counters, all_failures, fresh, discoveries, generalised, subsumed)
         self._store.save_update(update, checkpoint_of(state, self._domain))
         self._report_counters(generalising=0)
 
-    def _discovered(self, discovery: CampaignDiscovery) -> DiscoveryEvent:
+    def _discovery_event(self, discovery: CampaignDiscovery) -> DiscoveryEvent:
         facts = discovery_json(discovery, self._domain)
         return DiscoveryEvent(
             **{name: facts[name] for name in ("number", "abstract", "code", "length", "generality")},

@@ -74,7 +74,7 @@ class DiscoverySet:
             return Outcome.SUBSUMED, None
         includer = self._includer(trace.result, candidate.kind)
         if includer is None and not trace.concrete:
-            includer = self._covering(trace.result, candidate.kind)
+            includer = self._covering_discovery(trace.result, candidate.kind)
         if includer is not None:
             is_equal = includer.abstract == trace.result
             return (Outcome.DUPLICATE if is_equal else Outcome.SUBSUMED), includer.number
@@ -139,7 +139,7 @@ class DiscoverySet:
                 return discovery
         return None
 
-    def _covering(self, abstract: AbstractBlock, kind: str) -> CampaignDiscovery | None:
+    def _covering_discovery(self, abstract: AbstractBlock, kind: str) -> CampaignDiscovery | None:
         """The first discovery of this kind, not covered by another, that covers the abstract block."""
         for discovery in self.unsubsumed:
             is_candidate = not discovery.concrete and self._is_same_kind(discovery.kind, kind)

@@ -148,6 +148,14 @@ def generalise(
 
     With confirmation, a result that is refuted is generalised again in the same order; the samples that
     refuted it then reject the wrong expansion. At most `_MAX_ATTEMPTS` times.
+
+    Args:
+        world: Block domain, settings and seed of the campaign.
+        start: Abstract block to expand.
+        start_check: Check that `start` is interesting.
+        checker: Samples and judges blocks.
+        order: Number of the random order.
+        path: Key of the random stream.
     """
     for attempt in range(_MAX_ATTEMPTS):
         below = (*path, "order", order, *([attempt] if attempt else []))

@@ -81,7 +81,7 @@ class InterestSettings(AlgorithmSettings):
         Failure.CRASH.value,
         "failures of a tool that make a block interesting, separated by commas: "
         + ", ".join(failure.value for failure in Failure)
-        + "; others make it uninteresting and are counted; without a number nobody knows",
+        + "; others make it uninteresting and are counted; a block without a number stays undecided",
         paper="any",
     )
 

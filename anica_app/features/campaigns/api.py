@@ -210,7 +210,7 @@ def start_campaign(request: HttpRequest, data: NewCampaign) -> Any:
     the discovery in `excluded`.
     """
     with transaction.atomic():  # no predictor is stored for a description that is refused
-        config = read_config(_described(data)).as_json()
+        config = read_config(_run_description(data)).as_json()
         run = submit_run(request, KIND, config, data.name, note=data.note)
     return Status(201, {"run": run_json(run), "campaign": ref(Campaign.objects.get(run=run))})
 
@@ -222,12 +222,12 @@ def check_campaign(request: HttpRequest, data: CampaignRequest) -> Any:
     Predictors that are named for the first time are stored: the description has their numbers.
     """
     with transaction.atomic():
-        plan = plan_of(read_config(_described(data)).as_json())
+        plan = plan_of(read_config(_run_description(data)).as_json())
     rate = None if plan.pace is None else plan.pace.rate
     return fields_of(plan, PlanOut, rate=rate)
 
 
-def _described(data: CampaignRequest) -> Json:
+def _run_description(data: CampaignRequest) -> Json:
     """The unchecked description of the run."""
     stated = data.dict(exclude={"like", "predictors", "processor", "excluded", "settings", "name", "note"})
     config: Json = {name: value for name, value in stated.items() if value is not None}

@@ -153,7 +153,7 @@ def value_text(value: Any) -> str:
     return str(value)
 
 
-def _named(cleaned: Mapping[str, Any], prefix: str) -> Json:
+def _fields_named(cleaned: Mapping[str, Any], prefix: str) -> Json:
     """The fields with this prefix, under the names of their settings."""
     return {name.removeprefix(prefix): value for name, value in cleaned.items() if name.startswith(prefix)}
 
@@ -245,12 +245,12 @@ class CampaignForm(RunForm):
     def config(self) -> Json:
         """The description of the run, for `read_config`."""
         data = self.cleaned_data
-        settings = _named(data, SETTING).items()  # a number that was left out is as usual
+        settings = _fields_named(data, SETTING).items()  # a number that was left out is as usual
         described: Json = {
             "predictors": [row.pk for row in self.rows],
             **self.stated(),
             "settings": {name: value for name, value in settings if value is not None},
-            "end": _named(data, END),
+            "end": _fields_named(data, END),
             "scheme_filter": data["scheme_filter"],
             "excluded": [row.pk for row in data["excluded"]],
             "evaluate": data["evaluate"] or 0,
@@ -320,7 +320,7 @@ def _own_items(config: Mapping[str, Any]) -> Iterator[DescriptionItem]:
         links = () if row is None else (Link(row.name, reverse("mapping", args=[row.pk])),)
         yield DescriptionItem("Source of µop counts", "" if links else "a deleted mapping", links=links)
     if config.get("excluded"):
-        yield _excluded([exclusion.get("discovery") for exclusion in config["excluded"]])
+        yield _exclusion_item([exclusion.get("discovery") for exclusion in config["excluded"]])
     for entry in dataclasses.fields(Termination):
         value = config.get("end", {}).get(entry.name)
         if value is not None:
@@ -333,7 +333,7 @@ def _own_items(config: Mapping[str, Any]) -> Iterator[DescriptionItem]:
             yield DescriptionItem(label, _text(value) or "none", changed=not is_default, usual=is_default)
 
 
-def _excluded(ids: list[Any]) -> DescriptionItem:
+def _exclusion_item(ids: list[Any]) -> DescriptionItem:
     rows = Discovery.objects.filter(pk__in=[pk for pk in ids if pk]).select_related("campaign")
     links = tuple(
         Link(f"{row.campaign.name}: {row}", reverse("discovery", args=[row.pk]))

@@ -20,15 +20,12 @@ from anica_app.models import Campaign, Discovery
 from anica_app.storage.descriptions import GROUPS
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import MEASURING
-from inference.features.asking.predictors.query import (
-    PredictorListing,
-    predictor_listings,
-    processor_of_machine,
-)
+from inference.features.asking.predictors.query import PredictorListing, predictor_listings
 from inference.models import Machine, Predictor, StoredCoreModel
 from inference.predictors import core_model, mapping
 from inference.predictors.processor_names import processor_option, processors_named
 from inference.runs.errors import ConfigError
+from inference.storage.instruction_sets import core_name
 from inference.web.request_fields import start_run
 from inference.web.validation import choice_parameter, number_parameter, row_id_or_none, row_ids
 
@@ -144,7 +141,7 @@ def pair_for_machine(machine: Machine, usable: Sequence[PredictorListing]) -> li
     """The tool for a machine's core, and what it is held against: the machine, or one of its core models
     while it cannot measure. [] where either is missing.
     """
-    tool = tool_for_core(processor_of_machine(machine), usable)
+    tool = tool_for_core(core_name(machine), usable)
     models = set(StoredCoreModel.objects.filter(machine=machine).values_list("name", flat=True))
     truths = [row for row in usable if row.options.get("machine") == machine.name]
     models_here = (row for row in usable if row.kind.name == core_model.KIND)
@@ -243,7 +240,7 @@ def _page(
     fitting = pair_preset(pair)
     cpu = number_parameter(request, "machine")
     machine = None if cpu is None else Machine.objects.filter(pk=cpu).select_related("isa").first()
-    core = "" if machine is None else processor_of_machine(machine)
+    core = "" if machine is None else core_name(machine)
     context = {
         "form": form,
         "usable": usable,

@@ -74,7 +74,7 @@ class CampaignJob(Job):
                 campaign.facts["unsupported"] = len(support["lacking"])
                 judge = Disagreement(config.interest)
                 _tell_stage(task, STAGE_SEARCH)
-                state = _searched(task, config, campaign, domain, panel, judge)
+                state = _search_state(task, config, campaign, domain, panel, judge)
                 stage = CampaignGrouping(task, campaign, domain, panel, judge, config.against, config.judge)
                 if config.evaluate:
                     _tell_stage(task, STAGE_JUDGING)
@@ -93,7 +93,7 @@ def _tell_stage(task: Task, name: str) -> None:
     task.reporter.emit(PhaseStarted(name, index, LABELS))
 
 
-def _searched(
+def _search_state(
     task: Task,
     config: CampaignConfig,
     campaign: Campaign,

@@ -311,7 +311,7 @@ def campaign_compare(request: HttpRequest) -> HttpResponse:
     addable = Campaign.objects.exclude(pk__in=ids).order_by("-id").only("name")
     context: dict[str, Any] = {"campaigns": rows, "others": addable[:200], "ids": [row.pk for row in rows]}
     if len(rows) >= 2:
-        context |= _compared(request, compared)
+        context |= _comparison_context(request, compared)
     return render(request, "anica/campaigns/compare.html", context)
 
 
@@ -322,7 +322,7 @@ def _ids(texts: Sequence[str]) -> list[int]:
     return sorted(ids)
 
 
-def _compared(request: HttpRequest, compared: ComparedCampaigns) -> dict[str, Any]:
+def _comparison_context(request: HttpRequest, compared: ComparedCampaigns) -> dict[str, Any]:
     shared, incomplete = differing([_facts(row) for row in compared.rows], UNKNOWN)
     context = {
         "runs": compared.runs,

@@ -146,7 +146,7 @@ def list_discoveries(
     measure = measure_of(row, coverage)
     order = Order.of(sort)
     if order.column == COVERAGE:
-        number, by = page_number(paging), _needed(measure)
+        number, by = page_number(paging), _required_measure(measure)
         page = sorted_by_coverage(row, by, order, number, paging.limit, subsumed=subsumed)
     else:
         check_cursor(paging)
@@ -169,7 +169,7 @@ def get_best_selection(
     """The k discoveries with the largest joint coverage; fewer where fewer cover as much."""
     row = get_object_or_404(Campaign, pk=campaign_id)
     runs = coverage_runs([row.pk], coverage)
-    _needed(None if runs.selected is None else measure_of_run(runs))
+    _required_measure(None if runs.selected is None else measure_of_run(runs))
     assert runs.selected is not None
     measure, sizes = measure_of_run(runs), runs.result["best"]
     k = min(k, len(sizes))
@@ -261,7 +261,7 @@ def get_campaign_file(request: HttpRequest, campaign_id: Id, file_id: Id) -> Htt
     return stored_file_answer(row)
 
 
-def _needed(measure: Measure | None) -> Measure:
+def _required_measure(measure: Measure | None) -> Measure:
     if measure is None:
         raise ProblemError(
             409,
@@ -316,7 +316,7 @@ class CampaignComparisonOut(Schema):
 @router.get("/campaign-comparisons", response=CampaignComparisonOut)
 def compare_campaigns(request: HttpRequest, campaigns: Query[Campaigns]) -> Any:
     """Compare campaigns: differences in configuration, and shared discoveries."""
-    compared = _compared(campaigns)
+    compared = _compare(campaigns)
     descriptions = [
         {
             "predictors": json.dumps([tool.name for tool in row.tools]),
@@ -349,7 +349,7 @@ def list_found_alone(request: HttpRequest, campaigns: Query[Campaigns], paging: 
     """The discoveries that only one of the campaigns has, by campaign; empty before a coverage run over
     them.
     """
-    compared = _compared(campaigns)
+    compared = _compare(campaigns)
 
     def discoveries_json(pks: Any) -> list[dict[str, Any]]:
         rows = Discovery.listed().in_bulk(pks)
@@ -362,7 +362,7 @@ def list_found_alone(request: HttpRequest, campaigns: Query[Campaigns], paging: 
     return list_answer_in_memory(compared.alone, paging, discoveries_json)
 
 
-def _compared(campaigns: Campaigns) -> ComparedCampaigns:
+def _compare(campaigns: Campaigns) -> ComparedCampaigns:
     ids = sorted(set(campaigns.campaigns))
     compared = compared_campaigns(ids)
     missing = set(ids) - {row.pk for row in compared.rows}

@@ -245,7 +245,7 @@ def lacking_of(campaign: Campaign, tools: list[str], limit: int = 200) -> list[L
     recorded.
     """
     file = campaign.files.filter(path=SUPPORT, size__lte=_MAX_BYTES).first()
-    lacking = {} if file is None else _lacking(zlib.decompress(bytes(file.content)))
+    lacking = {} if file is None else _missing_schemes(zlib.decompress(bytes(file.content)))
     if file is None or not lacking:
         return []
     schemes: dict[tuple[str, str], list[str]] = {}
@@ -258,7 +258,7 @@ def lacking_of(campaign: Campaign, tools: list[str], limit: int = 200) -> list[L
     ]
 
 
-def _lacking(content: bytes) -> dict[str, dict[str, str]]:
+def _missing_schemes(content: bytes) -> dict[str, dict[str, str]]:
     """{scheme: {number of the tool: reason}}; {} for an imported file of another form."""
     try:
         return _Support.model_validate(load(content, SUPPORT, _MAX_VALUES)).lacking

@@ -268,12 +268,12 @@ def _in_full(parts: DiscoveryParts) -> dict[str, Any]:
         constraints=_constraints(row),
         includes=includes.values_list("pk", flat=True),
         operand_values=repeated_findings(row),
-        represented=_represented(row, parts.isa),
+        represented=_represented_schemes(row, parts.isa),
         generalisations=parts.generalisations,
     )
 
 
-def _represented(row: Discovery, isa: str) -> Sequence[RepresentedSchemes]:
+def _represented_schemes(row: Discovery, isa: str) -> Sequence[RepresentedSchemes]:
     try:
         return represented_schemes(row.abstract, MAX_SCHEMES, isa)
     except AnicaError:

@@ -44,14 +44,13 @@ from anica_app.storage.findings import (
 )
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import name_with_mode
-from inference.features.asking.predictors.query import processor_of_machine
 from inference.formats.provenance import CITATION, PRODUCT
 from inference.formats.quoting import code_block, code_span, markdown_cell, markdown_line
 from inference.isa.blocks import block_of_hex, intel_of_bytes
 from inference.isa.code.block import BlockName
 from inference.models import Machine, Predictor
 from inference.predictors.protocol import Answer
-from inference.storage.instruction_sets import code_isa
+from inference.storage.instruction_sets import code_isa, core_name
 
 MAX_EXAMPLES = 5
 MAX_CONDITIONS = 5
@@ -224,8 +223,10 @@ def markdown(report: BugReport) -> str:
         *_more_examples(report),
         *_cause(report),
         *_searches(report),
-        *_folded("To measure and to test it", _for_maintainers(report, tool_commands)),
-        *_folded("How it was found", ["\n".join(f"- {markdown_line(line)}" for line in _provenance(report))]),
+        *_fold_lines("To measure and to test it", _for_maintainers(report, tool_commands)),
+        *_fold_lines(
+            "How it was found", ["\n".join(f"- {markdown_line(line)}" for line in _provenance(report))]
+        ),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -234,7 +235,7 @@ def _command(line: Command) -> str:
     return f"{markdown_line(line.title)}:\n\n{code_block('sh', line.text)}"
 
 
-def _folded(summary: str, parts: Sequence[str]) -> list[str]:
+def _fold_lines(summary: str, parts: Sequence[str]) -> list[str]:
     return [f"<details><summary>{summary}</summary>", *parts, "</details>"]
 
 
@@ -336,7 +337,7 @@ def version_of(row: Predictor) -> str:
     name = row.options.get("machine", "") if row.pk and row.is_runnable else ""
     machine = Machine.objects.filter(name=name).select_related("isa").first() if name else None
     if machine is not None:
-        processor = " · ".join(filter(None, (processor_of_machine(machine), processor)))
+        processor = " · ".join(filter(None, (core_name(machine), processor)))
     version = row.identity.get("version") or row.identity.get("program") or processor or ""
     return str(version)
 

@@ -105,7 +105,7 @@ class Tree:
         """
         before, tried = self._around(number)
         for node in self.implied.get(number, ()):
-            tried = _expanded(tried, node.expansion)
+            tried = _expand_document(tried, node.expansion)
         return before, tried
 
     def _around(self, number: int) -> tuple[Json | None, Json | None]:
@@ -113,7 +113,7 @@ class Tree:
         now: Json | None = self.generalisation.start
         for node in self.nodes:
             if node.kind == GeneralisationStep.Kind.EXPANSION:
-                tried = _expanded(now, node.expansion)
+                tried = _expand_document(now, node.expansion)
                 if node.number == number:
                     return now, tried
                 now = tried if node.taken else now
@@ -123,7 +123,7 @@ class Tree:
         return None, None
 
 
-def _expanded(document: Json | None, expansion: Json | None) -> Json | None:
+def _expand_document(document: Json | None, expansion: Json | None) -> Json | None:
     """The expanded document; None where either cannot be expressed here."""
     return None if document is None or expansion is None else expanded_document(document, expansion)
 

@@ -159,7 +159,7 @@ def _store(
     counts: tuple[int, Mapping[str, int]],
     explanation: BlockExplanation,
 ) -> tuple[Json, Sequence[Event]]:
-    """Store discoveries and generalisations. `counted`: blocks judged for them, and {failure: count}."""
+    """Store discoveries and generalisations. `counts`: number of judged blocks, and {failure: count}."""
     seconds = task.lease.busy_seconds()
     judged, failures = counts
     counters = CampaignCounters(

@@ -54,7 +54,7 @@ def _context(subject: QuestionBlock, form: ExplainForm) -> Context:
         "explain": form,
         "number": subject.number,
         "shown_block": block_of_bytes(subject.name.code, subject.name.isa),
-        "explanations": [_explained(campaign) for campaign in explanations],
+        "explanations": [_explained_campaign(campaign) for campaign in explanations],
         "followed": [campaign.run for campaign in explanations if campaign.run],
     }
 
@@ -68,7 +68,7 @@ def explanations_of(name: BlockName) -> list[Campaign]:
     return list(rows.order_by("-pk")[:MAX_LISTED])
 
 
-def _explained(campaign: Campaign) -> tuple[Campaign, list[str], list[tuple[Any, Any]]]:
+def _explained_campaign(campaign: Campaign) -> tuple[Campaign, list[str], list[tuple[Any, Any]]]:
     """A generalisation, its predictors, and its discoveries that no other one covers, with their text."""
     names = [tool.name for tool in campaign.tools]
     rows = [row for row in campaign.discoveries.all() if row.subsumed_by_id is None]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser
 from typing import Any
 
@@ -54,16 +53,13 @@ class Command(RunCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["list"] or options["mark"] or options["report"] is not None:
-            self._stored(options)
+            self._store_families(options)
             return
         run = self.do_run(lambda: _submit(options))
-        if options["json"]:
-            self.stdout.write(json.dumps(run.result))
-            return
-        for line in family_lines(run.result):
-            self.stdout.write(line.removeprefix("  "))
+        lines = (line.removeprefix("  ") for line in family_lines(run.result))
+        self.print_answer(run.result, lines, as_json=options["json"])
 
-    def _stored(self, options: dict[str, Any]) -> None:
+    def _store_families(self, options: dict[str, Any]) -> None:
         campaign = by_name(Campaign, options["campaign"])
         if options["mark"]:
             mark_family(campaign, options["mark"], options["note"])
@@ -71,11 +67,9 @@ class Command(RunCommand):
             parts = FamilyParts(numbered_family(campaign, options["report"]))
             self.stdout.write(markdown(parts.report()))
             return
-        if options["json"]:
-            self.stdout.write(json.dumps(families_result(campaign) if campaign.families.exists() else None))
-            return
-        for line in stored_lines(campaign):
-            self.stdout.write(line.removeprefix("  "))
+        answer = families_result(campaign) if campaign.families.exists() else None
+        lines = (line.removeprefix("  ") for line in stored_lines(campaign))
+        self.print_answer(answer, lines, as_json=options["json"])
 
     def line(self, event: Event) -> str:
         return "" if isinstance(event, Progress) else super().line(event)

@@ -51,7 +51,7 @@ class StoredAnswers:
         lacking = {
             code for code in codes if any(code not in remembered_answer for remembered_answer in remembered)
         }
-        sampled = self._sampled(lacking)
+        sampled = self._sampled_answers(lacking)
         nothing = tuple(NOT_STORED for _ in self._tools)
         return [
             tuple(
@@ -61,7 +61,7 @@ class StoredAnswers:
             for code in codes
         ]
 
-    def _sampled(self, missing: set[bytes]) -> Mapping[bytes, Answers]:
+    def _sampled_answers(self, missing: set[bytes]) -> Mapping[bytes, Answers]:
         answers: dict[bytes, Answers] = {}
         if not missing:
             return answers
@@ -210,15 +210,15 @@ class FamilyComparison:
         the same way on most of the blocks whose answers are known: its witnesses, or without answers for
         these, the blocks that it explains.
         """
-        status = {place: Family.Status.THERE for place, family in rows if self._covered(family)}
+        status = {place: Family.Status.THERE for place, family in rows if self._is_covered(family)}
         undecided = [(place, family) for place, family in rows if place not in status]
-        blocks = [(*self._witnesses(family), *self._explained(family)) for _, family in undecided]
+        blocks = [(*self._witnesses(family), *self._explained_codes(family)) for _, family in undecided]
         codes = list(dict.fromkeys(chain(*blocks)))
         answers = earlier_answers(self.against, codes, self.task) if codes else []
         answers_by_code = dict(zip(codes, answers, strict=True))
         for place, family in undecided:
-            verdicts = self._disagreed(family, self._witnesses(family), answers_by_code)
-            verdicts = verdicts or self._disagreed(family, self._explained(family), answers_by_code)
+            verdicts = self._disagreements(family, self._witnesses(family), answers_by_code)
+            verdicts = verdicts or self._disagreements(family, self._explained_codes(family), answers_by_code)
             if not verdicts:
                 status[place] = Family.Status.UNSURE
             else:
@@ -229,10 +229,10 @@ class FamilyComparison:
     def _witnesses(self, family: DiscoveryFamily) -> list[bytes]:
         return [member.code for member in family.group.members]
 
-    def _explained(self, family: DiscoveryFamily) -> list[bytes]:
+    def _explained_codes(self, family: DiscoveryFamily) -> list[bytes]:
         return [self.domain.code(self.explained[at]) for at in family.blocks[:_MAX_BLOCKS]]
 
-    def _disagreed(
+    def _disagreements(
         self, family: DiscoveryFamily, codes: Sequence[bytes], answers_by_code: Mapping[bytes, Answers]
     ) -> list[bool]:
         """For each block with known answers, whether they differed in the family's way."""
@@ -243,7 +243,7 @@ class FamilyComparison:
     def _is_way(self, answers: Answers, kind: str, slower: int) -> bool:
         return self.judge.verdict(answers).kind == kind and slower_of(answers) == slower
 
-    def _covered(self, family: DiscoveryFamily) -> bool:
+    def _is_covered(self, family: DiscoveryFamily) -> bool:
         """Whether a discovery of the earlier campaign covers the witness in the same way."""
         block = self.domain.block_of_code(family.witness.code)
         if block is None:

@@ -31,13 +31,13 @@ from anica_app.storage.findings import (
 from inference.core.protocols import Json
 from inference.core.texts import count_of
 from inference.features.asking.predictors.modes import name_with_mode
-from inference.features.asking.predictors.query import different_processors, processor_of_machine
+from inference.features.asking.predictors.query import different_processors
 from inference.isa.code.block import BlockError
 from inference.models import AnswerCache, Machine, Predictor
 from inference.models.block_set import block_key
 from inference.predictors.processor_names import processors_named
 from inference.predictors.protocol import Answer
-from inference.storage.instruction_sets import code_isa
+from inference.storage.instruction_sets import code_isa, core_name
 
 WORST = 3
 """Families that a campaign's page shows in full."""
@@ -57,8 +57,8 @@ class FamilyEvidence:
     """A family with all that is known about its witness.
 
     Attributes:
-        answers: Those of the campaign's tools.
-        measured: Those of other machines.
+        answers: Answers of the campaign's tools.
+        measured: Answers of other machines.
         judge: Name of the campaign's judge and its cycles for the witness.
         strangers: Names of measuring predictors whose processor is not the one that the tools predict for.
     """
@@ -208,7 +208,7 @@ def evidence_of(campaign: Campaign, families: Sequence[Family]) -> list[FamilyEv
     """
     isa, tools = code_isa(campaign.isa), campaign.tools
     codes = [bytes(row.code) for row in families]
-    measured = _measured(isa, codes, {tool.pk for tool in tools}) if families else {}
+    measured = _stored_measurements(isa, codes, {tool.pk for tool in tools}) if families else {}
     machines = {row.pk: row for answers in measured.values() for row, _ in answers}
     machines |= {tool.pk: tool for tool in tools if measures(tool)}
     predicting = [tool for tool in tools if not measures(tool)]
@@ -220,7 +220,7 @@ def evidence_of(campaign: Campaign, families: Sequence[Family]) -> list[FamilyEv
             isa,
             list(zip(tools, answers_of_witness(row), strict=False)),
             measured.get(bytes(row.code), ()),
-            _judged(row, str(judge.get("name", ""))),
+            _judge_answer(row, str(judge.get("name", ""))),
             strangers,
         )
         for row in families
@@ -233,7 +233,7 @@ def _is_stranger(row: Predictor, predicting: Sequence[Predictor]) -> bool:
         return True
     tools = [tool for tool in map(tool_and_core, predicting) if tool is not None and tool[2]]
     machine = Machine.objects.filter(name=row.options.get("machine", "")).select_related("isa").first()
-    core = "" if machine is None else processor_of_machine(machine)
+    core = "" if machine is None else core_name(machine)
     return any(core and core not in processors_named(LLVM_MCA, tool[2]) for tool in tools)
 
 
@@ -251,7 +251,7 @@ def next_worst(row: Family) -> Family | None:
     return later.exclude(mark=Discovery.Mark.NO_FAULT).only("name").order_by("number").first()
 
 
-def _measured(isa: str, codes: Iterable[bytes], but: set[int]) -> Mapping[bytes, list[ToolAnswer]]:
+def _stored_measurements(isa: str, codes: Iterable[bytes], but: set[int]) -> Mapping[bytes, list[ToolAnswer]]:
     """{block: stored measurements of it} by predictors other than these (two queries)."""
     keys = {block_key(code): code for code in codes}
     rows = {row.pk: row for row in Predictor.objects.exclude(pk__in=but).order_by("name") if measures(row)}
@@ -264,7 +264,7 @@ def _measured(isa: str, codes: Iterable[bytes], but: set[int]) -> Mapping[bytes,
     return measured
 
 
-def _judged(row: Family, name: str) -> tuple[str, float] | None:
+def _judge_answer(row: Family, name: str) -> tuple[str, float] | None:
     """The judge's name and its cycles for the witness; None without them."""
     ruling = (row.facts.get("judge") or {}).get("members", {})
     witness = witness_of(row)

@@ -245,7 +245,7 @@ class CampaignGrouping:
             blocks = disagreements.blocks
             holding = FamilyComparison(against, self.domain, ask, self.judge, blocks, self.task)
             comparison = holding.compared(families.families)
-        ruled = None if referee is None else self._refereed(referee, families, judged)
+        ruled = None if referee is None else self._referee_families(referee, families, judged)
         repeated = repeated_with_values(self.task, self.campaign, families, self.judge, ruled)
         return GroupedDiscoveries(families, disagreements, comparison, ruled, repeated)
 
@@ -255,7 +255,7 @@ class CampaignGrouping:
         blocks = tuple(block.block for block in judged if block.verdict.interesting)
         return JudgedDisagreements(len(judged), blocks, fresh=True)
 
-    def _refereed(
+    def _referee_families(
         self, referee: Predictor, families: CampaignFamilies, judged: Sequence[JudgedBlock]
     ) -> RefereedFamilies:
         isa, pulse = code_isa(self.campaign.isa), self.task.reporter.pulse

@@ -77,7 +77,7 @@ class FamiliesJob(Job):
         judge: InterestJudge = judge_of(campaign) or Disagreement(InterestSettings())
         domain = domain_of(campaign)
         with ExitStack() as stack:
-            panel = _opened(task, campaign, stack)
+            panel = _open_panel(task, campaign, stack)
             if panel is None:
                 if config.judge is not None:
                     raise JobError("the campaign's tools cannot be asked here: there is nothing to be judged")
@@ -107,7 +107,7 @@ def domain_of(campaign: Campaign) -> BlockDomain:
     return domain.restricted(supported) if supported else domain
 
 
-def _opened(task: Task, campaign: Campaign, stack: ExitStack) -> Panel | None:
+def _open_panel(task: Task, campaign: Campaign, stack: ExitStack) -> Panel | None:
     """A panel of the campaign's tools; None where one cannot run here."""
     isa = code_isa(campaign.isa)
     try:

@@ -295,12 +295,12 @@ def _answers(member: Json | None) -> Sequence[Answer]:
     if not member:
         return ()
     return [
-        Answer(cycles=cycles) if failure == "" and cycles is not None else _failed(failure)
+        Answer(cycles=cycles) if failure == "" and cycles is not None else _failed_answer(failure)
         for cycles, failure in zip(member["cycles"], member["failures"], strict=True)
     ]
 
 
-def _failed(failure: str) -> Answer:
+def _failed_answer(failure: str) -> Answer:
     return Answer(failure=Failure(failure)) if failure else NOT_STORED
 
 

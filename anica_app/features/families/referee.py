@@ -98,7 +98,7 @@ def refereed(
     return RefereedFamilies(
         predictor,
         {
-            member.number: _ruling(member.cause.answers, answer)
+            member.number: _ruling_json(member.cause.answers, answer)
             for member, answer in zip(members, answers, strict=False)
             if answer.cycles
         },
@@ -117,7 +117,7 @@ def _classes(block: JudgedBlock, domain: BlockDomain) -> tuple[str, ...]:
     return tuple(instruction_class(schemes[part.scheme]) for part in block.block.instructions)
 
 
-def _ruling(answers: Sequence[Answer], measured: Answer) -> Json:
+def _ruling_json(answers: Sequence[Answer], measured: Answer) -> Json:
     assert measured.cycles
     return {"cycles": measured.cycles, "right": correct_tool(answers, measured.cycles)}
 
@@ -238,14 +238,14 @@ def _repeat(
 ) -> None:
     settings = kind_of(row.kind).settings_of(row.options)
     with closing(machine_in_run(settings, task, repeat=1)) as tool:
-        measure = _measuring(task, tool)
+        measure = _measuring_in_pieces(task, tool)
         dependences = value_dependences(findings, settings.options.start, measure, MAX_REPEATED, isa)
     for finding, dependence in dependences:
         facts = {"machine": row.name, "block": finding.code.hex(), "is_example": finding.is_example}
         repeated[finding.number].append({**facts, **dependence.as_json()})
 
 
-def _measuring(task: Task, tool: machine.MeasuredBlocks) -> MeasureFrom:
+def _measuring_in_pieces(task: Task, tool: machine.MeasuredBlocks) -> MeasureFrom:
     """Measurements in pieces, with progress."""
 
     def measure(blocks: Sequence[tuple[bytes, StartValues]]) -> list[Answer]:

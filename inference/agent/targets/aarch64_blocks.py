@@ -64,9 +64,17 @@ def handler(state: int) -> bytes:
 
 
 def function(frame: Frame, body: bytes, at: int, layout: Layout, *, refills: bool) -> bytes:
-    """The whole function for the address `at`; with `refills` memory begins anew together with the registers.
+    """The whole function for an address.
 
-    Raises `FrameError`.
+    Args:
+        frame: Start values of registers and memory.
+        body: Machine code between prologue and epilogue.
+        at: Address of the function.
+        layout: Addresses of the state's parts.
+        refills: Memory begins anew together with the registers.
+
+    Raises:
+        FrameError: The frame cannot be set up here.
     """
     if len(body) % 4:
         raise FrameError(f"code of AArch64 has 4 bytes per instruction, and this block {len(body)}")

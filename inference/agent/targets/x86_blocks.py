@@ -51,9 +51,17 @@ _CLEAR_ALL = bytes.fromhex("c5fc77")  # vzeroall
 
 
 def function(frame: Frame, body: bytes, at: int, layout: Layout, *, refills: bool) -> bytes:
-    """The whole function for the address `at`; with `refills` memory begins anew together with the registers.
+    """The whole function for an address.
 
-    Raises `FrameError`.
+    Args:
+        frame: Start values of registers and memory.
+        body: Machine code between prologue and epilogue.
+        at: Address of the function.
+        layout: Addresses of the state's parts.
+        refills: Memory begins anew together with the registers.
+
+    Raises:
+        FrameError: The frame cannot be set up here.
     """
     if frame.fpu not in _FPU_FILL:
         raise FrameError(f"fpu must be one of {', '.join(filter(None, _FPU_FILL))}, not {frame.fpu!r}")

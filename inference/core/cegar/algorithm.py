@@ -64,7 +64,7 @@ def infer(
         problem: Schemes, settings, and what is known of the schemes beforehand.
         measurer: Measures experiments, or offers recorded ones.
         reporter: Receives events and checkpoints, and may interrupt the search.
-        seed: Of z3, of local searches and of the mixes that check the result.
+        seed: Seed of z3, of local searches and of the mixes that check the result.
         resume: A checkpoint of the same search; None to start one.
         waste: Simulates the core's scheduler under a mapping. Experiments may then exceed the bound of their
             ports by what the scheduler wastes: the search alternates with the simulation until the wasted

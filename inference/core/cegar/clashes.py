@@ -15,7 +15,15 @@ from inference.core.errors import InvalidInputError
 def is_explainable(
     shape: Shape, observations: Sequence[Observation], seed: int, limit: int, pulse: Callable[[], None]
 ) -> bool:
-    """Whether some mapping of this shape explains all of the observations."""
+    """Whether some mapping of this shape explains all of the observations.
+
+    Args:
+        shape: Schemes, µops and ports of the mapping.
+        observations: Measurements to explain.
+        seed: Seed of the solver.
+        limit: Resource units of one call of the solver, 0 for no limit.
+        pulse: Called now and then; may raise to end the search.
+    """
     encoding = ClosedForm(Formula(shape, seed, limit, pulse))
     try:
         for observation in observations:

@@ -64,7 +64,16 @@ def open_questions(
     limit: int,
     pulse: Callable[[], None],
 ) -> Questions:
-    """The encoding by name (`closed-form` or `linear-program`), with these observations stated."""
+    """The solver's questions in one of the encodings, with observations stated.
+
+    Args:
+        encoding: Name of the encoding: `closed-form` or `linear-program`.
+        shape: Schemes, µops and ports of the mapping.
+        observations: Measurements that the mapping has to explain.
+        seed: Seed of the solver.
+        limit: Resource units of one call of the solver, 0 for no limit.
+        pulse: Called now and then; may raise to end the search.
+    """
     if encoding == CLOSED_FORM:
         questions: Questions = BooleanQuestions(shape, seed, limit, pulse)
     else:

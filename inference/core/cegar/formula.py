@@ -37,10 +37,10 @@ class CountLiterals:
             return {weight: literal}
         if terms not in self._cache:
             half = len(terms) // 2
-            self._cache[terms] = self._merged(self.at_least(terms[:half]), self.at_least(terms[half:]))
+            self._cache[terms] = self._merge(self.at_least(terms[:half]), self.at_least(terms[half:]))
         return self._cache[terms]
 
-    def _merged(self, left: dict[int, int], right: dict[int, int]) -> dict[int, int]:
+    def _merge(self, left: dict[int, int], right: dict[int, int]) -> dict[int, int]:
         """The literals of two halves together.
 
         A sum's literal is equivalent to "at least it", so both directions are stated: the sum is reached
@@ -83,7 +83,7 @@ class Formula:
 
     Args:
         shape: Size of the matrix, and what is known of it.
-        seed: Of the solver.
+        seed: Seed of the solver.
         limit: See `Z3Solver`.
         pulse: Called often; what it raises ends the search.
         kind: The logic of the solver.

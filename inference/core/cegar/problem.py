@@ -236,8 +236,8 @@ class CegarResult:
         alternatives: Other mappings that measuring cannot exclude; `more_alternatives` where the list was
             cut off.
         experiments: Everything asked, in that order.
-        unexplained: Those that the mapping does not explain, the largest excess first: no mapping explains
-            them all.
+        unexplained: Experiments that the mapping does not explain, the largest excess first: no mapping
+            explains them all.
         apart: The pairs of domains among these that share no port.
     """
 

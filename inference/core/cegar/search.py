@@ -252,7 +252,7 @@ class Deadline:
 
     def share(self, parts: int) -> None:
         """Give the part that begins an equal share of the time left for so many parts."""
-        elapsed = self._elapsed
+        elapsed = self._elapsed_seconds
         seconds = max(0.0, self.limit - elapsed) / parts
         self._end = elapsed + seconds  # of the part
         self._until = elapsed + seconds * (1 - _ENDING)  # when its search is interrupted
@@ -264,14 +264,14 @@ class Deadline:
     @property
     def left(self) -> float:
         """Seconds until the part is interrupted."""
-        return self._until - self._elapsed
+        return self._until - self._elapsed_seconds
 
     @property
     def is_expired(self) -> bool:
         return self.limit > 0 and self.left <= 0
 
     @property
-    def _elapsed(self) -> float:
+    def _elapsed_seconds(self) -> float:
         return computing_seconds() - self._began
 
 

@@ -101,7 +101,7 @@ class Observation:
 
         Args:
             shape: Has the rows, ε and R_max.
-            experiment: Of the shape's schemes.
+            experiment: Experiment of the shape's schemes.
             cycles: Measured, per execution of the experiment.
             wasted: The share of the measured time that waste may explain, 0 to 1.
         """

@@ -53,7 +53,7 @@ def with_blocking(scheme: str, blocking: Iterable[str], copies: int) -> tuple[Ex
     Args:
         scheme: The scheme in question.
         blocking: Blocking instructions.
-        copies: Of the blocking instruction, beside one instance of the scheme.
+        copies: Copies of the blocking instruction, beside one instance of the scheme.
     """
     return (Experiment.of([scheme]), *(Experiment.of({scheme: 1, other: copies}) for other in blocking))
 

@@ -110,7 +110,14 @@ def predict_core(
 def front_end_bound(
     block: Sequence[InstructionAccesses], shape: CodeShape, model: CoreModel, limits: FrontEndLimits
 ) -> CoreBound:
-    """Cycles for which the front end delays a block, by stalls or by its rate."""
+    """Cycles for which the front end delays a block, by stalls or by its rate.
+
+    Args:
+        block: Accesses of the block's instructions.
+        shape: Size and copies of its code, and fused pairs.
+        model: The core.
+        limits: Measured limits of its front end.
+    """
     supplied = _supply_bound(block, shape, model, limits)
     stalls = reads_of_preserved_flags(block)
     cycles = stalls * (limits.kept_flags or 0.0)
@@ -124,7 +131,7 @@ def _supply_bound(
     block: Sequence[InstructionAccesses], shape: CodeShape, model: CoreModel, limits: FrontEndLimits
 ) -> CoreBound:
     instructions = len(block)
-    counted = _counted(instructions, "instruction")
+    counted = _counted_noun(instructions, "instruction")
     shared_slots = paired_nops(block, model) + fused_moves(shape, limits)
     extra_slots = further_slots(block, model)
     width = None if model.mapping is None else model.mapping.r_max
@@ -136,8 +143,8 @@ def _supply_bound(
         slots = instructions + extra_slots + 1 - fused_jumps(shape, limits.fused or ()) - shared_slots
         in_loop = limits.loops[ceil(slots) - 1] if 0 < slots <= len(limits.loops) else 0.0
         reasons = [
-            (slots, slots_per_cycle, _counted(slots, "slot")),
-            (in_loop, 1, f"a loop of {_counted(slots, 'slot')}"),
+            (slots, slots_per_cycle, _counted_noun(slots, "slot")),
+            (in_loop, 1, f"a loop of {_counted_noun(slots, 'slot')}"),
             (_cycles_per_branch(limits), 1, "one taken branch"),
             _portless(block, shape, model, limits),
         ]
@@ -148,7 +155,10 @@ def _supply_bound(
             - shared_slots
             + closing_slots(shape.pairs, limits.fused) / shape.copies
         )
-        reasons = [(slots, slots_per_cycle, _counted(slots, "slot")), _portless(block, shape, model, limits)]
+        reasons = [
+            (slots, slots_per_cycle, _counted_noun(slots, "slot")),
+            _portless(block, shape, model, limits),
+        ]
     elif (cycles := limits.decoding(instructions, shape.size)) is not None:
         if width and instructions > _FULL_RATE * width * cycles:  # as quick as the core is wide
             cycles = instructions / float(width)
@@ -159,7 +169,7 @@ def _supply_bound(
             (
                 instructions,
                 limits.straight_instructions,
-                f"{_counted(instructions, 'instruction')} to decode",
+                f"{_counted_noun(instructions, 'instruction')} to decode",
             ),
             (shape.size, limits.straight_bytes, f"{shape.size} bytes of code"),
         ]
@@ -178,7 +188,7 @@ def _cycles_per_branch(limits: FrontEndLimits) -> float:
     return min(cycles, limits.loops[0]) if limits.loops else cycles
 
 
-def _counted(count: float, noun: str) -> str:
+def _counted_noun(count: float, noun: str) -> str:
     number = round(count, 2)
     return f"{number:g} {noun}{'' if number == 1 else 's'}"
 
@@ -270,11 +280,13 @@ def _mapping_bounds(
     jumps = own_jumps(shape, model) - paired_nops(block, model) - fused_moves(shape, model.front_end)
     if mapping.issue_width is not None:
         slots = len(counted) + further_slots(counted, model) + jumps
-        bounds.append(CoreBound(BoundKind.SLOTS, slots / mapping.issue_width, _counted(slots, "issue slot")))
+        bounds.append(
+            CoreBound(BoundKind.SLOTS, slots / mapping.issue_width, _counted_noun(slots, "issue slot"))
+        )
     if mapping.r_max is not None:
         count = len(counted) + jumps
         bounds.append(
-            CoreBound(BoundKind.INSTRUCTIONS, count / mapping.r_max, _counted(count, "instruction"))
+            CoreBound(BoundKind.INSTRUCTIONS, count / mapping.r_max, _counted_noun(count, "instruction"))
         )
     return bounds
 

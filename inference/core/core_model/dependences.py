@@ -238,7 +238,7 @@ class DependenceGraph:
         instruction = self._block[place]
         latencies = self._model.latencies_of(instruction)
         loads = access.operand.endswith("address") and instruction.loads and destination != WRITTEN_BASE
-        default = UNKNOWN_LATENCY if not loads else self._loaded(instruction)
+        default = UNKNOWN_LATENCY if not loads else self._load_to_result(instruction)
         if self._is_only_written(place, access.operand):  # it takes as long to each result
             default = self._model.false_dependences[instruction.scheme or ""][access.operand]
         ends = access.operand, destination
@@ -254,7 +254,7 @@ class DependenceGraph:
         moved = any(written.location == access.location for written in instruction.writes)
         return max(cycles, self._model.memory.behind_pop or 0.0) if moved else cycles
 
-    def _loaded(self, instruction: InstructionAccesses) -> float:
+    def _load_to_result(self, instruction: InstructionAccesses) -> float:
         """Cycles from an address to the result, where that was not measured."""
         return self._model.memory.load + (0.0 if instruction.only_loads else UNKNOWN_LATENCY)
 

@@ -82,7 +82,7 @@ def front_end_limits(front_end: FrontEnd) -> FrontEndLimits:
         loop_capacity=None if capacity.at_least else capacity.value,
         taken=front_end.number("taken").value,
         nops=front_end.number("nops").value,
-        fused=_fused(front_end),
+        fused=_fused_pairs(front_end),
         by_length=front_end.straight_lengths,
         kept_flags=front_end.number("kept_flags").value,
         loops=_cycles_by_slots(front_end),
@@ -93,7 +93,7 @@ def front_end_limits(front_end: FrontEnd) -> FrontEndLimits:
 
 def _cycles_by_slots(front_end: FrontEnd) -> tuple[float, ...]:
     """See `FrontEndLimits.loops`; the measured loops are closed by a decrement and a branch."""
-    fused = _fused(front_end)
+    fused = _fused_pairs(front_end)
     if not front_end.short_loops or fused is None:
         return ()
     closing = closing_slots((LOOP_END,), fused)
@@ -104,7 +104,7 @@ def _cycles_by_slots(front_end: FrontEnd) -> tuple[float, ...]:
     return tuple(cycles)
 
 
-def _fused(front_end: FrontEnd) -> frozenset[str] | None:
+def _fused_pairs(front_end: FrontEnd) -> frozenset[str] | None:
     """The fused pairs; None where none were measured. RISC-V has no comparisons to fuse with a branch."""
     if not front_end.fusion and not front_end.moves:
         return None

@@ -237,11 +237,16 @@ def shared_stores(
     mapping: PortMapping,
     cycles: float,
 ) -> list[Mapping[int, float] | None]:
-    """The works, {port mask: µops}, of a block's instructions without those of stores that share a cycle with
-    the one before.
+    """The work of a block's instructions without that of stores that share a cycle with the one before.
 
-    `cycles`: of its stores. The port of stores is the one that every storing scheme needs; without such a
-    port, nothing changes. Where it is one of those of loads, these µops may go to any of them.
+    The port of stores is the one that every storing scheme needs; without such a port, nothing changes. Where
+    it is one of those of loads, these µops may go to any of them.
+
+    Args:
+        works: {port mask: µops} per instruction, None where unknown.
+        block: Accesses of the instructions.
+        mapping: Names the schemes that store.
+        cycles: Cycles of the block's stores.
     """
     storing = [place for place, instruction in enumerate(block) if _places(instruction)]
     store_works = [work for place in storing if (work := works[place])]

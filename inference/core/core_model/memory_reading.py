@@ -103,7 +103,7 @@ def _conditions(measured: Sequence[Json], settled: Sequence[Json]) -> RenamingCo
         return None
     stores = by_condition[MemoryCondition.OTHER_STORES]
     behind = [row["number"] for row in stores if _is_renamed(row)]
-    forwarded = _forwarded(rewritten, _not_renamed(learned[0]))
+    forwarded = _forwarding_times(rewritten, _not_renamed(learned[0]))
     updates = [row["cycles"] for row in _not_renamed(by_condition[MemoryCondition.REWRITTEN_UPDATE])]
     if in_loops := _not_renamed(learned[1]):  # of some of which a core has learned a part
         updates.append(median(row["cycles"] for row in in_loops))
@@ -141,7 +141,7 @@ def _not_renamed(rows: Sequence[Json]) -> list[Json]:
     return [row for row in rows if not _is_renamed(row)]
 
 
-def _forwarded(rewritten: Sequence[Json], in_loops: Sequence[Json]) -> dict[ForwardingCase, float]:
+def _forwarding_times(rewritten: Sequence[Json], in_loops: Sequence[Json]) -> dict[ForwardingCase, float]:
     """Cycles of values that are not renamed, each in the best case.
 
     `in_loops`: pairs that the core had not learned. Their usual case may be better than those of chains: 6.7

@@ -2,9 +2,9 @@
 
 The nearest is, in this order: the same mnemonic with operands of other widths; another condition (`cmovb` for
 `cmove`); the form with or without VEX (`paddd` for `vpaddd`); the form with a register in place of memory,
-with a load or a store beside it; the form with a register in place of an immediate. Of several the closest in
-width is taken. A different operation is never used, nor
-one that moves the base of its address for one that does not.
+with a load or a store beside it; the form with a register in place of an immediate. Of several, one with
+the same form of address is taken, then the closest in width. A different operation is never used, nor one
+that moves the base of its address for one that does not.
 """
 
 from __future__ import annotations
@@ -31,18 +31,16 @@ from inference.isa.dependences import InstructionAccesses
 from inference.isa.scheme import Operand, Scheme
 from inference.isa.targets import target_of
 
-Describe = Callable[[str], Scheme | None]
-"""The scheme of a text, None where there is none."""
+Describe = Callable[[str], Scheme | None]  # the scheme of a text, None where there is none
 
 _CONDITIONAL = re.compile(r"(cmov|set|j)(?:n?[abeglopsz]|n?[abgl]e|n?[cp]|p[eo])")
 _BY_ELEMENT = re.compile(
     r"((?:add|sub|mul|min|max|and|andn|or|xor|fn?m(?:add|sub)(?:132|213|231))(?=[ps][sd])|movs(?=[sd])"
     r"|p(?:add|sub)(?=[bwdq])|p(?:and|andn|or|xor))(?:[ps]?[sd]|[bwdq])?"
 )
-"""Vector operations that take as long for other types of elements. Divisions, square roots, conversions and
-multiplications of integers do not.
-"""
+"""Vector operations that take as long for other types of elements."""
 _VECTOR_MOVE = re.compile(r"mov[au]p[sd]|movdq[au](?:8|16|32|64)?|lddqu")
+_ADDRESS = re.compile(r"MEM\[\d+,([^]]*)\]")  # where schemes tell forms of addresses apart
 _STEPS = ("inc", "dec")
 _LOADS = ("mov GPR[64]:W, MEM[64]:R", "mov GPR[32]:W, MEM[32]:R")
 _VECTOR_LOADS = {
@@ -51,23 +49,19 @@ _VECTOR_LOADS = {
     512: ("vmovaps ZMM:W, MEM[512]:R", "vmovdqa64 ZMM:W, MEM[512]:R"),
 }
 _STORES = ("mov MEM[64]:W, GPR[64]:R", "mov MEM[32]:W, GPR[32]:R")
-_FULL_WRITE_BITS = 32
-"""Bits of a general-purpose register from which on a write preserves nothing of the old value."""
+_FULL_WRITE_BITS = 32  # of a register, from which on a write preserves nothing of the old value
 _BASIS = "as the nearest scheme"
-_OTHER_ENCODING = 2
-"""The rank of the form with or without VEX."""
-_WITH_MEMORY = 3
-"""The rank of a form with registers in place of memory."""
-_WITH_CONSTANT = 4
-"""The rank of an operand in place of a constant."""
-_OTHER_ELEMENTS = 5
-"""Added to the rank of an operation with other elements."""
+_OTHER_ENCODING = 2  # the rank of the form with or without VEX
+_WITH_MEMORY = 3  # of a form with registers in place of memory
+_WITH_CONSTANT = 4  # of an operand in place of a constant
+_OTHER_ELEMENTS = 5  # added to the rank of an operation with other elements
 
 
 @dataclass(frozen=True, slots=True)
 class _Match:
     rank: int
     differs: str
+    other_address: bool
     apart: float
     scheme: Scheme
 
@@ -99,8 +93,7 @@ class CoreModelBlocks:
 
 
 class NearestSchemes:
-    """A core model extended by the nearest schemes for undescribed ones, when they are
-    needed.
+    """A core model that is extended by the nearest schemes when undescribed ones are met.
 
     Ports come from the nearest scheme with ports; latencies, and the idioms that were measured with them,
     from the nearest one with latencies.
@@ -110,11 +103,11 @@ class NearestSchemes:
         self.model = model
         self._describe = describe
         self._schemes: dict[str, tuple[SchemeSubstitution, ...]] = {}
-        self._with_ports = _ByOperation(
-            describe, () if model.mapping is None else {*model.mapping.usage, *model.moves}
-        )
-        self._with_latencies = _ByOperation(
-            describe, {*model.latencies, *model.free, *model.portless, *model.moves}
+        described = () if model.mapping is None else {*model.mapping.usage, *model.moves}
+        timed = {*model.latencies, *model.free, *model.portless, *model.moves}
+        self._with_ports, self._with_latencies = (
+            _ByOperation(describe, described),
+            _ByOperation(describe, timed),
         )
 
     def predict(
@@ -139,9 +132,8 @@ class NearestSchemes:
                 self._schemes[text] = ()
                 continue
             ports = None if self._has_ports(text) else self._with_ports.nearest(scheme)
-            is_known = text in self.model.latencies or self._is_idiom(
-                text
-            )  # idioms were looked for with them
+            # Idioms were looked for with latencies.
+            is_known = text in self.model.latencies or self._is_idiom(text)
             latencies = None if is_known else self._with_latencies.nearest(scheme)
             self._schemes[text] = tuple(self._nearest_schemes(scheme, ports, latencies))
             if ports is not None:
@@ -168,8 +160,7 @@ class NearestSchemes:
             yield SchemeSubstitution(scheme.text, match.scheme.text, match.differs, tuple(names))
 
     def _is_idiom(self, text: str) -> bool:
-        model = self.model
-        return any(text in members for members in (model.free, model.portless, model.moves))
+        return text in self.model.free | self.model.portless | self.model.moves
 
 
 class _ByOperation:
@@ -197,7 +188,11 @@ def nearest_scheme(scheme: Scheme, candidates: Iterable[Scheme]) -> Scheme | Non
 
 def _best(scheme: Scheme, candidates: Iterable[Scheme]) -> _Match | None:
     matches = [match for candidate in candidates if (match := _match(scheme, candidate)) is not None]
-    return min(matches, key=lambda match: (match.rank, match.apart, match.scheme.text), default=None)
+    return min(
+        matches,
+        key=lambda match: (match.rank, match.other_address, match.apart, match.scheme.text),
+        default=None,
+    )
 
 
 def _root(scheme: Scheme) -> str:
@@ -223,19 +218,18 @@ def _without_encoding(scheme: Scheme) -> str:
 
 def _match(scheme: Scheme, near: Scheme) -> _Match | None:
     """The difference of a known scheme, None where it is too large."""
-    if _moves_base(scheme) != _moves_base(near):
-        return None
+    moves_base, near_moves_base = (
+        WRITTEN_BASE in {part.name for part in row.operands} for row in (scheme, near)
+    )
     mine, theirs = _visible_operands(scheme), _visible_operands(near)
     difference = _difference(scheme, near, [*map(_kind, mine)], [*map(_kind, theirs)])
-    if difference is None:
+    if difference is None or moves_base != near_moves_base:
         return None
     rank, differs = difference
     width_distance = sum(_width_distance(a, b) for a, b in zip(mine, theirs, strict=False))
-    return _Match(rank, differs or ("other width" if width_distance else "other form"), width_distance, near)
-
-
-def _moves_base(scheme: Scheme) -> bool:
-    return any(operand.name == WRITTEN_BASE for operand in scheme.operands)
+    other_address = _ADDRESS.findall(scheme.text) != _ADDRESS.findall(near.text)
+    differs = differs or ("other width" if width_distance else "other form")
+    return _Match(rank, differs, other_address, width_distance, near)
 
 
 def _difference(
@@ -276,9 +270,7 @@ def _shape_difference(
 
 
 def _element_difference(scheme: Scheme, near: Scheme) -> tuple[bool, int, str]:
-    """Whether two schemes with one root differ by the type of their elements; what that adds to the rank, and
-    its name.
-    """
+    """(whether types of elements differ, what that adds to the rank, its name), of schemes of one root."""
     differs = _root(scheme).startswith("vector ") and _without_encoding(scheme) != _without_encoding(near)
     return (True, _OTHER_ELEMENTS, "other type of elements") if differs else (False, 0, "")
 
@@ -323,7 +315,7 @@ def _with_latencies(model: CoreModel, scheme: Scheme, match: _Match) -> CoreMode
     difference.
     """
     text, near, load = scheme.text, match.scheme.text, _load_latency(model)
-    latencies = dict(_renamed(scheme, match, model.latencies.get(near, {}), load))
+    latencies = dict(_rename_operands(scheme, match, model.latencies.get(near, {}), load))
     extended = replace(
         model,
         latencies={**model.latencies, text: latencies},
@@ -331,7 +323,7 @@ def _with_latencies(model: CoreModel, scheme: Scheme, match: _Match) -> CoreMode
     )
     if near in model.by_immediate:
         immediates = {
-            immediate: dict(_renamed(scheme, match, pairs, load))
+            immediate: dict(_rename_operands(scheme, match, pairs, load))
             for immediate, pairs in model.by_immediate[near].items()
         }
         extended = replace(extended, by_immediate={**model.by_immediate, text: immediates})
@@ -380,7 +372,7 @@ def _load_latency(model: CoreModel) -> float:
     return next((cycles for cycles in latencies if cycles is not None), model.memory.load)
 
 
-def _renamed(
+def _rename_operands(
     scheme: Scheme, match: _Match, latencies: OperandLatencies, load: float
 ) -> Iterator[tuple[tuple[str, str], float | None]]:
     mine, theirs = _visible_operands(scheme), _visible_operands(match.scheme)

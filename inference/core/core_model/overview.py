@@ -150,7 +150,7 @@ def unit_port_names(
         mapping: Ports and µops.
         kinds: {scheme: kind}.
         groups: {kind: group of units}, in the order in which a name has them; of kinds that tell units apart.
-        all_uops: As of `core_overview`.
+        all_uops: As for `core_overview`.
     """
     members = _members(mapping.usage, kinds)
     on_port = [Counter[str]() for _ in mapping.ports]

@@ -56,12 +56,12 @@ def port_work(
             shape.pairs[-1], shape.jumps, compared, mapping.usage, limits.fused, limits.free_branches
         )
         if branch.replaced:
-            works[-1] = _loading(works[-1], mapping)
+            works[-1] = _load_work(works[-1], mapping)
         works.append(None if branch.scheme == SLOT else dict(mapping.usage.get(branch.scheme, ())))
     return works
 
 
-def _loading(work: Work | None, mapping: PortMapping) -> Work:
+def _load_work(work: Work | None, mapping: PortMapping) -> Work:
     """What remains of a comparison whose jump counts for it: its load."""
     loads = ports_of_loads(mapping) or 0
     return {mask: uops for mask, uops in (work or {}).items() if not mask & ~loads}

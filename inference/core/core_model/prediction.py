@@ -119,7 +119,7 @@ class CodeShape:
             that is `copied`, only the pair that counts the iterations.
         copies: Consecutive copies of straight code in the executed loop.
         jumps: The schemes that a loop's own jump may have in a mapping.
-        moves: As `pairs`, of register moves and operations on the copy right behind them.
+        moves: Moves as `pairs`, of register moves and operations on the copy right behind them.
         limiting: The share of the largest other bound from which on ports limit the code, so that its
             scheduler is simulated.
     """

@@ -63,7 +63,7 @@ class ScheduledTimes:
 
     Args:
         model: The known properties of the core. Its ports matter only for its scheduler, where it has one.
-        schemes: Those of the experiments, as far as they are described.
+        schemes: Schemes of the experiments, as far as they are described.
         body_of: The loop body of an experiment. Raises `CannotMeasureError`.
         chained: Whether experiments are simulated too that chains through registers limit.
     """

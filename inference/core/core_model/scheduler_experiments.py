@@ -198,7 +198,7 @@ def dependent_blocks(
         isa: The instruction set; without a maker of dependent blocks, there are none.
         model: The known properties of the core; its scheduler is ignored.
         kinds: {scheme: its kind}.
-        seed: Of the random choices.
+        seed: Seed of the random choices.
     """
     maker = code_target(isa).dependent_blocks
     if maker is None or model.mapping is None or not kinds:

@@ -43,7 +43,7 @@ class MeasuredBody:
     Args:
         experiment: The experiment that it has `copies` of.
         instructions: All of it, in order.
-        copies: Of the experiment.
+        copies: Copies of the experiment.
         cycles: Per execution of the experiment.
         group: See `ScheduledExperiment`.
     """
@@ -104,7 +104,7 @@ class CoreSchedulerFinding:
             compared.
         error_without: The same of ports and slots alone.
         alternatives: Schedulers that fit as well, with their errors.
-        experiments: Those that the result rests on.
+        experiments: Experiments that the result rests on.
         tried: Number of policies that were simulated.
         finished: Whether the search ended by itself.
         blocks: The code with dependences that the result rests on; none where there was too little.
@@ -159,16 +159,16 @@ def infer_core_scheduler(
     ports = 0
     for kind in kinds.values():
         ports |= kind.ports
-    experiments = [_scheduled(body, plain, width) for body in bodies]
+    experiments = [_scheduled_experiment(body, plain, width) for body in bodies]
     code = [_scheduled_block(block, plain, width, ports) for block in judged]
     buses = candidates_of_shared_buses((kind.ports, kind.latency) for kind in kinds.values())
     possible = [policy for policy in likely if set(buses).issuperset(policy.shared_buses)]
     search = infer_scheduler(experiments, pulse, seed, buses, progress, code, possible)
-    finding = _finding(search, bodies, experiments, width, ports, seed)
+    finding = _to_finding(search, bodies, experiments, width, ports, seed)
     return replace(finding, blocks=_explained_blocks(search, judged, code, seed), code=search.code)
 
 
-def _scheduled(body: MeasuredBody, model: CoreModel, width: int) -> ScheduledExperiment:
+def _scheduled_experiment(body: MeasuredBody, model: CoreModel, width: int) -> ScheduledExperiment:
     bound = predict_core(body.instructions, _COPIES, model).cycles
     program = program_of(body.instructions, model, width)
     return ScheduledExperiment(program, body.cycles * body.copies, bound, body.group)
@@ -200,7 +200,7 @@ def _explained_blocks(
     )
 
 
-def _finding(
+def _to_finding(
     search: SchedulerFinding,
     bodies: Sequence[MeasuredBody],
     experiments: Sequence[ScheduledExperiment],

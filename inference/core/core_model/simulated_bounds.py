@@ -46,7 +46,7 @@ def order_bounds(
         shape: Their code.
         model: The core.
         width: Instructions that it issues per cycle; None where not measured.
-        other_bounds: Of the same block.
+        other_bounds: Other bounds of the same block.
         without: Bounds that are left out: their dependences are not waited for.
     """
     if model.issue is None or not model.issue.in_order or model.mapping is None or width is None:
@@ -106,6 +106,17 @@ def scheduler_bounds(
     limits the block, simulated schedulers that bind early are slower than real ones: `add rdx, 1; cmp rdx,
     64` takes 1.00 cycles on a Zen 5, simulated 1.71. Those that bind at issue delay a chain only by older
     µops: `ldr x0, [x0]; ldr x1, [x0, #8]` takes 5 cycles where one port loads within 4.
+
+    Args:
+        block: Accesses of the block's instructions.
+        shape: Size and copies of its code.
+        model: The core.
+        scheduler: The core's scheduler.
+        other_bounds: All other bounds of the block.
+        without: Kinds of bounds to leave out.
+
+    Returns:
+        One bound; none where ports do not limit the block.
     """
     shared_slots = paired_nops(block, model) + fused_moves(shape, model.front_end)
     if model.mapping is None or shared_slots:  # how instructions share slots is not simulated

@@ -85,8 +85,8 @@ def program_of(
             instructions that wait for them. None for all.
         jumps: Instructions behind the block that take a slot, such as the loop's jump.
         copies: Consecutive copies of the block in the executed loop.
-        works: As from `port_work`, rounded up to whole µops; by default, that of the mapping.
-        interval: As in `SimulatedProgram`.
+        works: Work as from `port_work`, rounded up to whole µops; by default, that of the mapping.
+        interval: Interval as in `SimulatedProgram`.
         edges_of: The dependences that are waited for.
 
     Raises:
@@ -226,9 +226,9 @@ def _with_waits(
     """A µop with the values that it waits for.
 
     Args:
-        number: Of the µop.
+        number: Number of the µop.
         uop: Without them.
-        waits: By instructions.
+        waits: Waits by instructions.
         results: The µops that make each result.
         loads: The µops of its instruction that load for others.
     """

@@ -44,7 +44,7 @@ def infer(
         problem: Schemes, settings, and what is known of the schemes beforehand.
         measurer: Measures experiments, or offers recorded ones.
         reporter: Receives events and checkpoints, and may interrupt the search.
-        seed: Of the solver.
+        seed: Seed of the solver.
         resume: A checkpoint of the same search; None to start one.
         solver: Finds the ports of the blocking instructions.
 

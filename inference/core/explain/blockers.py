@@ -56,7 +56,14 @@ def class_table(
     mapping: PortMapping | None,
     widths: Mapping[str, int],
 ) -> list[BlockingClass]:
-    """Tables 6.1 and 6.2: proper classes first, the widest first; port sets are 0 without a mapping."""
+    """The rows of Tables 6.1 and 6.2: proper classes first, the widest first.
+
+    Args:
+        classes: Classes of schemes, the blocking instruction first.
+        improper: Improper blocking instructions.
+        mapping: Ports of the blocking instructions; without one, port sets are 0.
+        widths: {scheme: size of its port set}.
+    """
     table = [
         BlockingClass(
             members[0],

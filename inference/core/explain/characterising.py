@@ -36,7 +36,7 @@ def build_result(
     records = []
     for scheme in sorted(context.problem.schemes):
         if scheme in context.excluded:
-            records.append(_excluded(context, scheme))
+            records.append(_exclusion(context, scheme))
         else:
             records.append(_characterise(context, scheme, conclusion, other_masks, doubts, r_max))
     usage = {c.scheme: c.usage for c in records if c.outcome is SchemeFate.CHARACTERISED}
@@ -66,7 +66,7 @@ def no_result_text(result: ExplainResult) -> str:
     return f"none of {len(result.characterisations)} schemes could be characterised: {'; '.join(parts)}"
 
 
-def _excluded(context: ExplainContext, scheme: str) -> Characterisation:
+def _exclusion(context: ExplainContext, scheme: str) -> Characterisation:
     excluded = context.excluded[scheme]
     return Characterisation(
         scheme=scheme,

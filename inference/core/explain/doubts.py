@@ -34,9 +34,9 @@ class UnsettledPorts:
     def of(self, scheme: str, usage: Uops, witnesses: Sequence[Witness]) -> Iterator[str]:
         """The doubts about one scheme, as sentences."""
         masks = {mask for mask, _ in usage}
-        if unseen := self._unblocked(scheme):
+        if unseen := self._classes_without_blocker(scheme):
             yield f"µops on the ports of {'; '.join(unseen)} would not show, as these ports were not found"
-        for mask, (experiment, predicted, cycles) in self._unexplained.items():
+        for mask, (experiment, predicted, cycles) in self._unexplained_pairs.items():
             if mask in masks:
                 yield (
                     f"the ports of {self._name(mask)} are not settled: {experiment} takes {cycles:.3g} "
@@ -52,7 +52,7 @@ class UnsettledPorts:
                     f"{witness.below + witness.uops} are explained"
                 )
 
-    def _unblocked(self, scheme: str) -> list[str]:
+    def _classes_without_blocker(self, scheme: str) -> list[str]:
         """Classes without ports, and so without a blocking instruction, in the domains of a scheme."""
         domains = self.context.problem.domains
         own_domains = {*domains_in(scheme), domains.get(scheme, "")}
@@ -77,7 +77,7 @@ class UnsettledPorts:
         return abs(witness.surplus - witness.below - witness.uops) > off
 
     @cached_property
-    def _unexplained(self) -> dict[int, tuple[Experiment, float, float]]:
+    def _unexplained_pairs(self) -> dict[int, tuple[Experiment, float, float]]:
         """{port set: an experiment of two blocking instructions that is off by a part of a µop}."""
         sampler = self.context.sampler
         masks = {blocker.scheme: blocker.mask for blocker in self._proper}

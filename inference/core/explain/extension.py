@@ -47,7 +47,7 @@ def extend_mapping(
         reporter: May interrupt the search.
         preferred: Schemes of the mapping to flood with, the best first.
         domains: The part of the core that a scheme is for.
-        settings: As of explainable inference.
+        settings: Settings as of explainable inference.
 
     Returns:
         The result for `schemes` alone, on the ports of the mapping.

@@ -169,7 +169,7 @@ class Floods:
         max_copies = context.settings.most_copies
         copies = copies_to_flood(blocker.width, context.cycles(scheme), context.uops(scheme), max_copies)
         copies = max(copies, self._least.get((scheme, blocker.scheme), 0))
-        recorded = [s for s in self._recorded(blocker) if context.sampler.floods(s, scheme)]
+        recorded = [s for s in self._recorded_schemes(blocker) if context.sampler.floods(s, scheme)]
         if not recorded and scheme == blocker.scheme:
             recorded = [s for s in blocker.substitutes if context.sampler.floods(s, scheme)][:1]
         second = self._second.get((scheme, blocker.scheme))
@@ -201,7 +201,7 @@ class Floods:
         copies = self._context.sampler.copies(flooding, scheme, requested_copies)
         return Test(scheme, blocker, copies, flood_of(flooding, copies), flood_of(flooding, copies, scheme))
 
-    def _recorded(self, blocker: Blocker) -> Sequence[str]:
+    def _recorded_schemes(self, blocker: Blocker) -> Sequence[str]:
         """The schemes with these ports whose floods were recorded; none on a machine."""
         if self._context.sampler.offers is None:
             return ()

@@ -31,8 +31,13 @@ def improper_schemes(
 ) -> list[Improper]:
     """At most `MAX_IMPROPER` improper blocking instructions: one per unknown port set, and partners of these.
 
-    `known_masks`: port sets of the proper ones. A µop on a subset of one of these that no other scheme has
-    looks like a µop on all of it, but then the scheme alone is slower than its µops explain.
+    Args:
+        context: State of the search.
+        verdicts: {scheme: its verdict in this run}.
+        known_masks: Port sets of the proper ones. A µop on a subset of one of these that no other scheme has
+            looks like a µop on all of it, but then the scheme alone is slower than its µops explain.
+        n_ports: Number of ports.
+        r_max: Instructions per cycle, None for no limit.
     """
     groups: dict[tuple[int, Uops], list[str]] = {}
     for scheme in sorted(verdicts, key=lambda s: (s not in context.problem.improper, context.preference(s))):

@@ -48,7 +48,15 @@ class RunVerdict:
 def judge_run(
     context: ExplainContext, scheme: str, witnesses: Sequence[Witness], n_ports: int, r_max: float | None
 ) -> RunVerdict:
-    """The verdict of one run on a scheme with these witnesses, narrow port sets first."""
+    """The verdict of one run on a scheme.
+
+    Args:
+        context: State of the search.
+        scheme: The scheme.
+        witnesses: Its witnesses, narrow port sets first.
+        n_ports: Number of ports.
+        r_max: Instructions per cycle, None for no limit.
+    """
     surpluses = {
         w.blocker: w.below + w.uops
         for w in witnesses

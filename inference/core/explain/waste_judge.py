@@ -71,7 +71,7 @@ class WasteJudge:
     def contradiction(self, scheme: str, usage: Uops) -> VerdictFact | None:
         """An experiment that takes less time than these µops need; None for no contradiction."""
         for blocker, experiment in self._tests(scheme, usage):
-            needed = self._needed(usage, scheme, experiment, blocker)
+            needed = self._least_cycles(usage, scheme, experiment, blocker)
             if is_quicker(self.context, experiment, needed):
                 return VerdictFact(experiment, needed, self.context.sampler.reading(experiment).cycles)
         return None
@@ -207,7 +207,7 @@ class WasteJudge:
             return False
         context, settings = self.context, self.context.settings
         alone = context.alone[scheme]
-        explained = self._needed(usage, scheme, alone.experiment)
+        explained = self._least_cycles(usage, scheme, alone.experiment)
         error = context.sampler.error(alone)
         off = settings.epsilon + ERRORS * error if exactly else settings.alone_epsilon + error
         if not explained - off <= context.cycles(scheme) <= explained + off:
@@ -242,7 +242,7 @@ class WasteJudge:
     def _samples(self, blocker: Blocker, experiment: Experiment) -> int:
         return self.context.sampler.n_samples(experiment, 0.1 / blocker.width, self.context.settings.samples)
 
-    def _needed(
+    def _least_cycles(
         self, usage: Uops, scheme: str, experiment: Experiment, blocker: Blocker | None = None
     ) -> float:
         """Cycles that the experiment takes at least if the scheme has these µops."""

@@ -285,7 +285,7 @@ def agreement_up_to_hidden(a: PortMapping, b: PortMapping, judged: Iterable[Expe
     if not described:
         return None
     other = best_renaming(first, second).apply(second).usage
-    containing = _containing(first, described)
+    containing = _experiments_by_scheme(first, described)
     agreeing = sum(
         all(
             is_hidden(first, scheme, beside, containing[scheme])
@@ -314,7 +314,7 @@ def is_hidden(
     )
 
 
-def _containing(
+def _experiments_by_scheme(
     mapping: PortMapping, judged: Sequence[Experiment]
 ) -> dict[str, list[tuple[Experiment, float]]]:
     """{scheme: (experiment with it, its prediction)}, short experiments first, since these show most."""

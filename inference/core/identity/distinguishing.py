@@ -82,7 +82,7 @@ def distinguishing_experiment(
         noise: Largest error of a measurement in cycles per instruction, ≥ 0.
         r_max: Instructions per cycle for both mappings; None leaves each its own.
         max_length: Largest number of instructions; `DEFAULT_LENGTH` in the three-level model.
-        schemes: Those to make experiments of; by default all that both mappings describe.
+        schemes: Schemes to make experiments of; by default all that both mappings describe.
         pulse: Called all the time; what it raises ends the search.
 
     Returns:

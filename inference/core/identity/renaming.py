@@ -159,7 +159,7 @@ class Matching:
         """The matching after the best swap of two ports, repeated until none improves the score."""
         best, score = list(matched), self.score(matched)
         while True:
-            swaps = [_swapped(best, i, j) for i, j in itertools.combinations(range(self.n_ports), 2)]
+            swaps = [_swap(best, i, j) for i, j in itertools.combinations(range(self.n_ports), 2)]
             scored = [(self.score(swap, score[0]), swap) for swap in swaps]
             candidate = max(scored, default=(score, best))
             if candidate[0] <= score:
@@ -215,7 +215,7 @@ class _Proof:
             self._best_count, self.matched = agreeing, matched
 
 
-def _swapped(matched: list[int], i: int, j: int) -> list[int]:
+def _swap(matched: list[int], i: int, j: int) -> list[int]:
     swap = matched.copy()
     swap[i], swap[j] = matched[j], matched[i]
     return swap

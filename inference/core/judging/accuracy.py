@@ -128,7 +128,7 @@ class AccuracyFigures:
     """The figures that decide the grade of a predictor.
 
     Attributes:
-        errors: Of the compared items.
+        errors: Errors of the compared items.
         coverage: Share of all items with a prediction.
         repeats: Errors of measuring once more, with `repeated_kendall`; None where nothing was measured
             twice.
@@ -209,7 +209,7 @@ def scores_judgement(
     """The grade of scores alone, without repeated measurements or tools to compare them with.
 
     Args:
-        scores: Of the predictions.
+        scores: Scores of the predictions.
         noun: What was predicted, in the plural, for the reasons.
         coverage: Share of the items that have a prediction, from 0 to 1.
         doubt: Another possible cause of large errors, added to the reasons of the grades *doubtful* and
@@ -389,7 +389,7 @@ def column_verdict(
 
     Args:
         sheet: Items with the reference and all columns.
-        position: Of the column.
+        position: Position of the column.
         roles: Columns with repeated measurements, and columns of published tools.
         selection: Restricts the items.
     """

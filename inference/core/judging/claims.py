@@ -43,7 +43,7 @@ class ClaimEvidence:
         results: Compared results of the same machine, this one included; `contradicted_by` names those that
             contradict it.
         unexplained: Experiments that the search itself left unexplained.
-        objections: Of the newest check of the model on the machine.
+        objections: Objections of the newest check of the model on the machine.
     """
 
     held_out: HeldOutCheck | None = None

@@ -64,7 +64,7 @@ def conflict_text(here: str, name: str, there: str, other: str) -> str:
 
     Args:
         here: The claim of one result about a scheme.
-        name: Of this result.
+        name: Name of this result.
         there: The claim of the other result.
         other: Name of the other result.
     """

@@ -55,7 +55,7 @@ def disagreements(columns: Sequence[Floats], metric: str, threshold: float) -> D
     Args:
         columns: Cycles by each source, float64[n], NaN where it has none.
         metric: A `DifferenceMetric`.
-        threshold: In cycles or as a fraction; two sources disagree on items that differ by more.
+        threshold: Threshold in cycles or as a fraction; two sources disagree on items that differ by more.
     """
     size = len(columns)
     both, far = (np.zeros((size, size), dtype=np.int64) for _ in range(2))
@@ -82,7 +82,7 @@ def distinguishing_items(
         second: The same of the second.
         lengths: Instructions of each item, 0 where unknown.
         metric: A `DifferenceMetric`.
-        threshold: In cycles or as a fraction; items that differ by more distinguish.
+        threshold: Threshold in cycles or as a fraction; items that differ by more distinguish.
         limit: Indices at most.
     """
     distances = differences(first, second, metric)

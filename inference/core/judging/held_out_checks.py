@@ -52,10 +52,11 @@ class HeldOutChecks:
         return {
             "n": overall.n,
             "off": overall.off,
-            "error": _rounded(overall.error),
-            "repeats": _rounded(overall.repeats),
+            "error": _round_or_none(overall.error),
+            "repeats": _round_or_none(overall.repeats),
             "schemes": {
-                scheme: [check.n, check.off, _rounded(check.error)] for scheme, check in self.schemes.items()
+                scheme: [check.n, check.off, _round_or_none(check.error)]
+                for scheme, check in self.schemes.items()
             },
         }
 
@@ -118,5 +119,5 @@ def _check(points: Sequence[tuple[bool, float]], repeats: float | None) -> HeldO
     )
 
 
-def _rounded(value: float | None) -> float | None:
+def _round_or_none(value: float | None) -> float | None:
     return None if value is None else round(value, 3)

@@ -37,7 +37,7 @@ class PortModelCheck:
         """The check from the stored result of a run.
 
         Args:
-            name: Of the run.
+            name: Name of the run.
             reference: Id of the mapping that it compared with, None for none.
             result: The run's result, with its mixes and orders.
         """

@@ -108,7 +108,7 @@ def merge(ports: PortMapping, base: PortMapping, additions: Sequence[PortMapping
         ports: One of the mappings, whose port names the result has, so that references to its ports
             stay valid.
         base: Its µops count where several mappings describe a scheme.
-        additions: In the order in which their µops count.
+        additions: Additions in the order in which their µops count.
 
     Returns:
         None where two mappings have no scheme in common: nothing then relates their ports.
@@ -118,7 +118,7 @@ def merge(ports: PortMapping, base: PortMapping, additions: Sequence[PortMapping
         renamed = None if result is None else other if other is ports else _with_port_names(result, other)
         if result is None or renamed is None:
             return None
-        result = _extended(result, renamed)
+        result = _extend(result, renamed)
     return result
 
 
@@ -131,7 +131,7 @@ def _with_port_names(names: PortMapping, mapping: PortMapping) -> PortMapping | 
     return replace(mapping, ports=renamed.ports, usage=renamed.usage)
 
 
-def _extended(base: PortMapping, addition: PortMapping) -> PortMapping:
+def _extend(base: PortMapping, addition: PortMapping) -> PortMapping:
     new = {scheme: uops for scheme, uops in addition.usage.items() if scheme not in base.usage}
     slots = {scheme: addition.slots_of(scheme) for scheme in new} if base.issue_width is not None else {}
     ports = max(base.ports, addition.ports, key=len)  # the names of the one begin with those of the other

@@ -243,7 +243,7 @@ def compared(
         reference: Cycles: float64[n].
         lengths: Instructions of each item, 0 where unknown.
         predicted: Cycles: float64[n], NaN where nothing was predicted.
-        unit: In which both are compared.
+        unit: Unit in which both are compared.
         among: Indices of items: int64[m], ascending; None for all.
     """
     if among is None:

@@ -77,7 +77,7 @@ def climb(
 
     Args:
         arrays: Scratch of the evaluation, see `layout.EvaluationArrays`.
-        rows: Of one mapping, changed in place.
+        rows: Rows of one mapping, changed in place.
         mixes: Experiments.
         table: All schemes and experiments.
         objective: The measurements and weights.
@@ -108,7 +108,7 @@ def climb(
             change, moved = np.int64(-1), False
             while True:
                 at = _place_of(rows, s, masks[k])
-                if at >= 0 and _allowed(arrays, rows, s, at, change, objective):
+                if at >= 0 and _is_allowed(arrays, rows, s, at, change, objective):
                     _change(rows, s, at, change)
                     after = total + _try(arrays, rows, mixes, np.int64(s), experiments, objective, scratch)
                     worse = _slope(
@@ -172,7 +172,7 @@ def _place_of(rows: Rows, scheme: Number, mask: Number) -> Number:
 
 
 @compiled_in_place
-def _allowed(
+def _is_allowed(
     arrays: EvaluationArrays,
     rows: Rows,
     scheme: Number,

@@ -29,7 +29,7 @@ from inference.core.kernels.layout import (
 from inference.core.kernels.tables import added_tables, ensure_table, repeated_tables, two_tables
 from inference.core.tables import Integers
 
-# Measured costs in multiples of one pair of unions in `_crossed`; only speed depends on them.
+# Measured costs in multiples of one pair of unions in `_cycles_of_unions`; only speed depends on them.
 _TABLE_COST = 1 / 48  # per table column and scheme
 _BOUNDING_COST = 60  # per kind of µop in `densest_union`
 
@@ -59,9 +59,9 @@ def cycles_of_two(
     mass = times_a * arrays.mass[a] + times_b * arrays.mass[b]
     if listed_a >= 0 and listed_b >= 0 and listed_a * listed_b <= arrays.cross_limit and mass <= MAX_CROSSED:
         if times_b == 1 and (times_a > 1 or listed_a <= listed_b):
-            return _crossed(arrays, a, times_a, b)
+            return _cycles_of_unions(arrays, a, times_a, b)
         if times_a == 1:
-            return _crossed(arrays, b, times_b, a)
+            return _cycles_of_unions(arrays, b, times_b, a)
     kinds = arrays.n_kinds[a] + arrays.n_kinds[b]
     heaviest = max(arrays.mass[a], arrays.mass[b])
     if heaviest <= MAX_IN_ROW and _tables_pay(arrays, np.int64(2), kinds, mass):
@@ -83,7 +83,18 @@ def cycles_of_many(
     first: Number,
     n_terms: Number,
 ) -> Number:
-    """Cycles of three or more schemes: those at `places[at:]`, `repeats[first:]` times each."""
+    """Cycles of an experiment of three or more schemes.
+
+    Args:
+        arrays: Scratch in which these places have been prepared.
+        rows: µops of all schemes.
+        base: Row of place 0.
+        places: Places of schemes; those of the experiment begin at `at`.
+        at: Index of the first scheme in `places`.
+        repeats: Multiplicities; those of the experiment begin at `first`.
+        first: Index of the first multiplicity in `repeats`.
+        n_terms: Number of schemes.
+    """
     kinds = mass = heaviest = np.int64(0)
     highest, filled = np.int64(1), True
     for t in range(n_terms):
@@ -122,7 +133,7 @@ def _densest(arrays: EvaluationArrays, n: Number) -> Number:
 
 
 @inlined
-def _crossed(arrays: EvaluationArrays, a: Number, times_a: Number, b: Number) -> Number:
+def _cycles_of_unions(arrays: EvaluationArrays, a: Number, times_a: Number, b: Number) -> Number:
     """Cycles from all unions of place a with all unions of place b, which has one execution.
 
     Mass by ports is compared as mass times a whole number, `weights[ports]` = `scale` / ports: a division
@@ -189,7 +200,12 @@ def densest_union(
 
     A union with mass m that can gain at most r more is discarded once (m + r) / size is no denser than the
     best: its size can only grow. The widest kinds come first, so that the remaining narrow ones fit inside.
-    The other arguments are the scratch room of an `EvaluationArrays`.
+
+    Args:
+        kinds: Port sets as masks.
+        amounts: Number of µops of each kind.
+        n: Number of kinds.
+        live, live_mass, placed, ports: Scratch of an `EvaluationArrays`.
     """
     _sort_by_width(kinds, amounts, n)
     remaining, best, width = _first_guess(kinds, amounts, n)
@@ -269,11 +285,19 @@ def densest_by_flow(
     placed: Integers,
     ports: Integers,
 ) -> tuple[Number, Number]:
-    """The densest set of the first n kinds as (µops, ports); `mass` µops on `width` ports is a first guess.
+    """The densest set of the first n kinds as (µops, ports), by Dinkelbach's iteration.
 
-    Dinkelbach's iteration: with ports of capacity `mass` and µops of size `width`, µops that do not fit are
-    confined to ports that are denser than the guess. Scratch: `placed` int64[≥ n, PORTS], `ports` int64[4,
-    PORTS].
+    With ports of capacity `mass` and µops of size `width`, µops that do not fit are confined to ports that
+    are denser than the guess.
+
+    Args:
+        kinds: Port sets as masks.
+        amounts: Number of µops of each kind.
+        n: Number of kinds.
+        mass: First guess: number of µops.
+        width: First guess: number of ports that they need.
+        placed: Scratch, int64[≥ n, PORTS].
+        ports: Scratch, int64[4, PORTS].
     """
     while True:
         overfull = _pack(kinds, amounts, n, mass, width, placed, ports)

@@ -33,10 +33,16 @@ def prepare(arrays: EvaluationArrays, rows: Rows, base: Number, places: Integers
 
 @compiled_in_place
 def prepare_place(arrays: EvaluationArrays, rows: Rows, base: Number, place: Number) -> None:
-    """List the unions of the port sets in row `base + place`, each with the number of µops inside it.
+    """List the unions of the port sets in a row, each with the number of µops inside it.
 
     A union that arises in several ways is listed once, with the largest number. Also stores the union with
     the most µops per port, which limits a single instance of the scheme: its µops and its number of ports.
+
+    Args:
+        arrays: Receives the unions at `place`.
+        rows: µops of all schemes.
+        base: Row of place 0.
+        place: Place of the scheme; its row is `base + place`.
     """
     arrays.filled[place] = 0  # its table of port sets is stale
     if arrays.scaled[0] == place:
@@ -111,9 +117,18 @@ def cycles_of(arrays: EvaluationArrays, rows: Rows, base: Number, mixes: Mixes, 
 def cycles_at(
     arrays: EvaluationArrays, rows: Rows, base: Number, places: Integers, at: Number, mixes: Mixes, e: Number
 ) -> Number:
-    """Inverse throughput of experiment e, whose terms have the rows `base + places[at]` and following.
+    """Inverse throughput of an experiment, whose terms have the rows `base + places[at]` and following.
 
     Experiments of one and of two schemes, the most frequent ones, need no general algorithm.
+
+    Args:
+        arrays: Scratch in which these places have been prepared.
+        rows: µops of all schemes.
+        base: Row of place 0.
+        places: Places of the terms.
+        at: Index of the experiment's first term in `places`.
+        mixes: All experiments.
+        e: Index of the experiment.
     """
     first, last = mixes.offsets[e], mixes.offsets[e + 1]
     n_terms, repeats = last - first, mixes.repeats
@@ -155,7 +170,16 @@ def units_of(cycles: Number, measured: Number, loss: Loss, largest: Number) -> N
 def evaluate(
     arrays: EvaluationArrays, rows: Rows, base: Number, mixes: Mixes, selected: Integers, out: Floats
 ) -> None:
-    """Cycles of the experiments `selected`, in order, under the mapping that the arrays were prepared for."""
+    """Compute the cycles of experiments under the mapping that the arrays were prepared for.
+
+    Args:
+        arrays: Prepared for the mapping.
+        rows: µops of all schemes.
+        base: Row of the mapping's first scheme.
+        mixes: All experiments.
+        selected: Indices of the experiments to compute.
+        out: Result, float64[len(selected)], in cycles.
+    """
     for k in range(len(selected)):
         out[k] = cycles_of(arrays, rows, base, mixes, selected[k])
 
@@ -168,7 +192,7 @@ def fill_cycles(
 
     Args:
         arrays: Scratch, prepared anew for each mapping.
-        rows: Of all mappings, numbered mapping by mapping.
+        rows: Rows of all mappings, numbered mapping by mapping.
         mixes: Experiments.
         occurring: Numbers of the schemes that occur in them.
         selected: Numbers of the experiments to evaluate.
@@ -229,10 +253,21 @@ def refresh(
     cycles: Floats,
     errors: Integers,
 ) -> Number:
-    """Compute cycles and losses of the experiments `selected` into `cycles` and `errors`, in order.
+    """Compute cycles and losses of experiments under the mapping that the arrays were prepared for.
 
-    The mapping is the one that the arrays were prepared for. Losses are in `ERROR_UNIT`, at most `largest`.
-    Returns their sum.
+    Args:
+        arrays: Prepared for the mapping.
+        rows: µops of its schemes.
+        mixes: All experiments.
+        selected: Indices of the experiments to compute.
+        measured: Measured cycles of all experiments.
+        loss: Loss of an error.
+        largest: Limit of the loss of one experiment, in `ERROR_UNIT`.
+        cycles: Result, in the order of `selected`.
+        errors: Result in the same order, in `ERROR_UNIT`.
+
+    Returns:
+        The sum of the losses.
     """
     evaluate(arrays, rows, np.int64(0), mixes, selected, cycles)
     total = np.int64(0)

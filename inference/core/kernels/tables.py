@@ -62,7 +62,7 @@ def wide_two(typing: Any, tables: Any, a: Any, times_a: Any, b: Any, times_b: An
 
         def total(offset: Value) -> Value:
             first, second = (
-                builder.mul(_widened(builder, _block(builder, row, offset), _WORD), factor)
+                builder.mul(_widen(builder, _block(builder, row, offset), _WORD), factor)
                 for row, factor in zip(rows, times, strict=True)
             )
             return builder.add(first, second)
@@ -95,7 +95,18 @@ def narrow_many(typing: Any, tables: Any, places: Any, at: Any, n: Any, weights:
 def wide_many(
     typing: Any, tables: Any, places: Any, at: Any, repeats: Any, first: Any, n: Any, weights: Any
 ) -> Any:
-    """`narrow_many` with table k `repeats[first + k]` times, all int32. No sum may exceed 16 bits."""
+    """`narrow_many` for tables that count several times. No sum may exceed 16 bits.
+
+    Args:
+        typing: Numba's typing context.
+        tables: uint8[places, columns].
+        places: int32, places of the tables.
+        at: Index of the first table in `places`.
+        repeats: int32, multiplicities.
+        first: Index of the first multiplicity in `repeats`.
+        n: Number of tables.
+        weights: int32[LANES], weights of the columns.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Value:
         table, place, times, weight = (
@@ -106,7 +117,7 @@ def wide_many(
             def add(so_far: Value, k: Value) -> Value:
                 row = _row(builder, table, _number(builder, place, builder.add(arguments[2], k)))
                 repeat = _number(builder, times, builder.add(arguments[4], k))
-                block = _widened(builder, _block(builder, row, offset), _WORD)
+                block = _widen(builder, _block(builder, row, offset), _WORD)
                 return builder.add(so_far, builder.mul(block, _all_lanes(builder, repeat)))
 
             return _sum(builder, _WORD, arguments[5], add)
@@ -133,8 +144,8 @@ def _heaviest(
         builder.bitcast(weight.data, ir.VectorType(_INT, LANES).as_pointer()), align=_INT.width // 8
     )
     if result is not _INT:
-        weights = _widened(builder, weights, result)
-    weighted = builder.mul(_widened(builder, builder.load(largest), result), weights)
+        weights = _widen(builder, weights, result)
+    weighted = builder.mul(_widen(builder, builder.load(largest), result), weights)
     fold = cgutils.get_or_insert_function(
         builder.module,
         ir.FunctionType(result, [weighted.type]),
@@ -169,7 +180,7 @@ def _number(builder: Any, array: Any, k: Value) -> Value:
     return builder.sext(builder.load(builder.gep(array.data, [k])), _LONG)
 
 
-def _widened(builder: Any, vector: Value, lane: Any) -> Value:
+def _widen(builder: Any, vector: Value, lane: Any) -> Value:
     return builder.zext(vector, ir.VectorType(lane, LANES))
 
 
@@ -200,9 +211,9 @@ def two_tables(arrays: EvaluationArrays, a: Number, times_a: Number, b: Number, 
     if mass > MAX_IN_ROW or min(times_a, times_b) > 1:
         heaviest = _wide_two(arrays.tables, a, times_a, b, times_b, arrays.table_weights)
     elif times_b > 1:
-        heaviest = _narrow_two(arrays.tables, a, _scaled(arrays, b, times_b), arrays.table_weights)
+        heaviest = _narrow_two(arrays.tables, a, _scaled_table(arrays, b, times_b), arrays.table_weights)
     elif times_a > 1:
-        heaviest = _narrow_two(arrays.tables, b, _scaled(arrays, a, times_a), arrays.table_weights)
+        heaviest = _narrow_two(arrays.tables, b, _scaled_table(arrays, a, times_a), arrays.table_weights)
     else:
         heaviest = _narrow_two(arrays.tables, a, b, arrays.table_weights)
     return heaviest / arrays.table_scale
@@ -242,7 +253,7 @@ def _wide_many(
 
 
 @inlined
-def _scaled(arrays: EvaluationArrays, place: Number, times: Number) -> Number:
+def _scaled_table(arrays: EvaluationArrays, place: Number, times: Number) -> Number:
     """Place of the table of `place` multiplied by `times`; cached until another one is needed."""
     last = np.int64(len(arrays.tables) - 1)
     if arrays.scaled[0] != place or arrays.scaled[1] != times:

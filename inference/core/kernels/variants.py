@@ -15,7 +15,7 @@ from inference.core.kernels.loops import cycles_at, units_of
 from inference.core.metrics import Loss
 from inference.core.tables import Floats, Integers
 
-_STEP = np.uint64(0x9E3779B97F4A7C15)
+_STEP = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: spreads hashes of similar rows
 
 
 @compiled_in_place
@@ -31,7 +31,7 @@ def number_variants(
     """Number the distinct rows of each scheme from 0, as long as there is room.
 
     Args:
-        rows: Of all mappings, numbered mapping by mapping.
+        rows: Rows of all mappings, numbered mapping by mapping.
         n_mappings: Number of mappings.
         n_schemes: Number of schemes.
         slots: Scratch, int32, a hash table; its length is a power of two > 2 · most.
@@ -106,10 +106,10 @@ def add_shared_errors(
     """Add the errors of groups of experiments to those of the mappings, each combination of rows once.
 
     Args:
-        arrays: With a prepared place for each variant.
-        rows: Of the variants; those of scheme s are at the places from `begin[s]` to `begin[s + 1]`.
+        arrays: Arrays with a prepared place for each variant.
+        rows: Rows of the variants; those of scheme s are at the places from `begin[s]` to `begin[s + 1]`.
         mixes: Experiments.
-        variant: As from `number_variants`.
+        variant: Result of `number_variants`.
         begin: See `rows`.
         starts: Group g has the experiments `members[starts[g]:starts[g + 1]]`, all with the same schemes.
         members: See `starts`.

@@ -44,9 +44,9 @@ class Bypasses:
 
     Attributes:
         kinds: {link: number of its kind}.
-        excess: Of two kinds in turn, in cycles, symmetric.
+        excess: Excess of two kinds in turn, in cycles, symmetric.
         alone: The latency of links among instructions without dependencies, where it is less.
-        readings: Of representatives.
+        readings: Readings of representatives.
     """
 
     kinds: Mapping[ChainLink, int]

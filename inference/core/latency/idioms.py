@@ -104,7 +104,7 @@ class IdiomReader:
 
     def of_choice(self, choice: IdiomChains, usual: PairLatency | None) -> Idiom | None:
         """The idiom that a choice of operands shows; `usual`: the latency between different registers."""
-        settled = self._settled(choice.pair.chains)
+        settled = self._settled_readings(choice.pair.chains)
         latency = read_pair(choice.pair, settled, self._connectors)
         if choice.regular_link is None:
             return self._of_old_value(choice, latency, settled)
@@ -168,7 +168,7 @@ class IdiomReader:
             throughput,
         )
 
-    def _settled(self, chains: Sequence[DependencyChain]) -> list[ChainReading]:
+    def _settled_readings(self, chains: Sequence[DependencyChain]) -> list[ChainReading]:
         readings = (self._readings.get(chain) for chain in chains)
         return [reading for reading in readings if reading is not None and reading.cycles is not None]
 

@@ -52,9 +52,9 @@ class LatencyOfValues:
         plain: Json = {
             "values": self.values.name,
             "told": self.values.description,
-            "least": _rounded(self.least),
-            "most": _rounded(self.most),
-            "at_most": _rounded(self.at_most),
+            "least": _round_or_none(self.least),
+            "most": _round_or_none(self.most),
+            "at_most": _round_or_none(self.at_most),
             "why": self.why,
         }
         if self.values.count is not None:
@@ -104,20 +104,20 @@ class PairLatency:
         return {
             "source": self.link.source,
             "destination": self.link.destination,
-            "least": _rounded(self.least),
-            "most": _rounded(self.most),
-            "at_most": _rounded(self.at_most),
+            "least": _round_or_none(self.least),
+            "most": _round_or_none(self.most),
+            "at_most": _round_or_none(self.at_most),
             "why": self.why,
             "throughput_limited": self.throughput_limited,
             "breaks": self.breaks,
             "values": [latency.as_json() for latency in self.by_values],
-            **({} if self.queued is None else {"queued": _rounded(self.queued)}),
+            **({} if self.queued is None else {"queued": _round_or_none(self.queued)}),
             **({} if self.kind is None else {"kind": self.kind, "beside": list(self.beside)}),
             "chains": [
                 {
                     "code": reading.chain.code.hex(),
-                    "cycles": _rounded(reading.cycles),
-                    "spread": _rounded(reading.spread),
+                    "cycles": _round_or_none(reading.cycles),
+                    "spread": _round_or_none(reading.spread),
                     "note": reading.note,
                     "values": reading.chain.values,
                     "listing": list(reading.chain.listing),
@@ -164,7 +164,7 @@ def read_pair(
     ]
     if pair.is_by_immediate:
         return _by_immediate(pair.link, rows, readings)
-    return _combined(pair.link, rows, readings)
+    return _combine(pair.link, rows, readings)
 
 
 def _by_immediate(
@@ -175,7 +175,7 @@ def _by_immediate(
     measured = [(kind, pair) for kind, pair in rows if any(row.cycles is not None for row in pair.readings)]
     if all(_are_similar(usual, pair) for _, pair in measured):
         return replace(usual, readings=tuple(readings))
-    return replace(_combined(link, measured, readings), best=usual.best)
+    return replace(_combine(link, measured, readings), best=usual.best)
 
 
 def _are_similar(usual: PairLatency, other: PairLatency) -> bool:
@@ -187,7 +187,7 @@ def _are_similar(usual: PairLatency, other: PairLatency) -> bool:
     return usual.at_most is None or other.at_most is None or abs(usual.at_most - other.at_most) < _SAME_WITHIN
 
 
-def _combined(
+def _combine(
     link: ChainLink, rows: Sequence[tuple[ValueClass, PairLatency]], readings: Sequence[ChainReading]
 ) -> PairLatency:
     """The least and the most over all classes of values."""
@@ -331,5 +331,5 @@ def _bound(readings: Iterable[ChainReading], connectors: Mapping[ChainLink, floa
     return max(min(remaining), 0.0)  # a renamed store takes less than the least that is counted for it
 
 
-def _rounded(value: float | None) -> float | None:
+def _round_or_none(value: float | None) -> float | None:
     return None if value is None else round(value, 3)

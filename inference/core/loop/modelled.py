@@ -98,12 +98,12 @@ class ModelledBlock:
     @cached_property
     def pressures(self) -> Sequence[tuple[float, ...] | None]:
         """Cycles of each instruction of the listing on each port in a fair optimal distribution."""
-        return self._distributed[0]
+        return self._distribute[0]
 
     @cached_property
     def port_loads(self) -> tuple[float, ...]:
         """The sums of `pressures` over the instructions."""
-        return self._distributed[1]
+        return self._distribute[1]
 
     @property
     def busiest_ports(self) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ class ModelledBlock:
         return tuple(port for port, load in loads if highest_load and load >= _FULL * highest_load)
 
     @cached_property
-    def _distributed(self) -> tuple[list[tuple[float, ...] | None], tuple[float, ...]]:
+    def _distribute(self) -> tuple[list[tuple[float, ...] | None], tuple[float, ...]]:
         return port_pressures(self.works, len(self.ports))
 
 

@@ -190,7 +190,7 @@ def waste_note(
     Args:
         modelled: The block.
         simulated: Its program and policy.
-        simulation: That of the program.
+        simulation: Simulation of the program.
         usual: The largest bound.
     """
     cycles = simulation.cycles

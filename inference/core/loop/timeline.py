@@ -93,8 +93,8 @@ def timeline_of_block(
 
     Args:
         block: The block on its core.
-        analysis: Of the same block.
-        title: As in `LoopTimeline`.
+        analysis: Analysis of the same block.
+        title: Title as in `LoopTimeline`.
         iterations: 1 to `MAX_ITERATIONS`; of long blocks, fewer are simulated.
 
     Raises:

@@ -71,7 +71,7 @@ class InstructionAnalysis:
     """An instruction of the block.
 
     Args:
-        text: As in the listing.
+        text: Text as in the listing.
         scheme: "" for an instruction without one.
         size: Bytes.
         uops: None where not known; empty where it needs no port.
@@ -108,7 +108,7 @@ class Dependence:
     Attributes:
         iterations: 0 within an iteration.
         cycles: None where the latency is unknown.
-        basis: As in `ChainStep`.
+        basis: Basis as in `ChainStep`.
     """
 
     key: str
@@ -167,7 +167,7 @@ class LoopAnalysis:
         usual: The prediction: the largest `usual`.
         ports: Names of the ports, as pages show them.
         port_loads: Cycles of each port.
-        instructions: As in the listing.
+        instructions: Instructions as in the listing.
         dependences: The edges of the dependency graph.
         simulated: Cycles by the simulated scheduler; None where the model does not allow a simulation.
         simulation_note: Why `simulated` and `usual` differ by more than 3 %; "" where they do not.

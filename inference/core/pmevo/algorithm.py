@@ -62,7 +62,7 @@ def infer(
         problem: Schemes, settings, and what is known of the schemes beforehand.
         measurer: Measures experiments, or offers recorded ones.
         reporter: Receives events and checkpoints, and may interrupt the search.
-        seed: Of all random streams.
+        seed: Seed of all random streams.
         resume: A checkpoint of the same search; None to start one.
         executor: Breeds islands; None for threads of this process.
 

@@ -27,7 +27,7 @@ class Likeness:
 
     Attributes:
         compared: Number of experiments compared.
-        different: Those that nevertheless differ by epsilon or more.
+        different: Number of experiments that nevertheless differ by epsilon or more.
         largest: The largest symmetric relative difference.
     """
 

@@ -54,9 +54,9 @@ def estimate(
 
     Args:
         schemes: Number of schemes.
-        settings: Of the run.
+        settings: Settings of the run.
         recorded: Number of recorded experiments; None where one of PMEvo's plans is measured.
-        seconds_per_experiment: Of the measurer.
+        seconds_per_experiment: Seconds per experiment of the measurer.
         processors: Used where the settings do not name a number of threads.
     """
     experiments = planned_experiments(schemes, settings) if recorded is None else recorded

@@ -25,7 +25,7 @@ def evolve(
     Args:
         judge: Evaluates mappings, and holds the settings.
         scheme_times: Cycles of each scheme alone, in the order of the judge's table.
-        seed: Of the random streams.
+        seed: Seed of the random streams.
         state: The generation to resume from; None for a random population.
         listen: Called with every generation, the first included; with several islands, with all of them
             together after every epoch. The state can be resumed from.

@@ -119,9 +119,17 @@ def home(
     outliers: Any,
     of: Arrays,
 ) -> Any:
-    """The first class all of whose members are congruent to the scheme, -1 for none.
+    """The first class all of whose members are congruent to a scheme, -1 for none.
 
-    `first[class]` is its representative, `following[scheme]` the next member, -1 after the last.
+    Args:
+        scheme: Index of the scheme.
+        n_classes: Number of classes so far.
+        first: Representative of each class.
+        following: Next member of the class of each scheme, -1 after the last.
+        epsilon: Relative difference from which on experiments differ.
+        evidence: Share of the scheme's experiments that must be comparable.
+        outliers: Share of compared experiments that may differ.
+        of: The measured experiments.
     """
     n_terms = of.offsets[scheme + 1] - of.offsets[scheme]
     for k in range(n_classes):

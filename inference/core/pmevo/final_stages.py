@@ -124,7 +124,7 @@ class FinalStages:
         data: The measurements, with the classes and domains of the schemes.
         settings: Prices and limits, as of the main search.
         pace: Reports, and says when the run shall finish.
-        seed: Of the choice of experiments to judge by.
+        seed: Seed of the choice of experiments to judge by.
         stream: `stream(name, *numbers)` is an independent random stream.
         as_mapping: Makes a port mapping of a point and its number of ports.
     """
@@ -155,7 +155,7 @@ class FinalStages:
         With a scheduler, times are corrected by its waste, which would otherwise require ports that do not
         exist.
         """
-        times = self._measured if before.simulated is None else self._corrected_times(before)
+        times = self._measured_times if before.simulated is None else self._corrected_times(before)
         apart = before.simulated is not None and self._settings.apart
         best, value = self._search(times, [before.point], before.n_ports, apart=apart)
         best, value, n_ports = self._with_own_units(best, value, before.n_ports, times, most_ports)
@@ -178,7 +178,7 @@ class FinalStages:
         self, point: RefitPoint, value: float, n_ports: int, times: _Times, most_ports: int
     ) -> tuple[RefitPoint, float, int]:
         """The mapping, its objective and number of ports, with units for schemes that have no µops."""
-        objective = self._bounded([], n_ports, point.issue_width, times).objective(point.issue_width)
+        objective = self._bounded_search([], n_ports, point.issue_width, times).objective(point.issue_width)
         schemes = np.flatnonzero(self._arrays(n_ports).without_ports(point.usage, objective)).tolist()
         data, before = self._data, point.usage
         usage, ports = separate_ports.with_own_units(before, n_ports, schemes, data.alone, data.domains)
@@ -317,7 +317,7 @@ class FinalStages:
 
     def _value(self, point: RefitPoint, n_ports: int, times: _Times) -> Callable[[Usage], float]:
         """The objective, as a function, of mappings on so many ports."""
-        return self._bounded([], n_ports, point.issue_width, times).value
+        return self._bounded_search([], n_ports, point.issue_width, times).value
 
     @property
     def _preference(self) -> float:
@@ -325,7 +325,7 @@ class FinalStages:
         return COST * self._arrays(self._settings.n_ports).experiments_per_scheme
 
     @property
-    def _measured(self) -> _Times:
+    def _measured_times(self) -> _Times:
         return _Times(self._data.times, 0.0)
 
     def _search(
@@ -337,7 +337,7 @@ class FinalStages:
         """
         first = starts[0]
         allowed = separate_ports.own_ports(first.usage, n_ports, self._data.domains) if apart else None
-        search = self._bounded(starts, n_ports, first.issue_width, times, allowed)
+        search = self._bounded_search(starts, n_ports, first.issue_width, times, allowed)
         while not (search.ended or (self._pace.finishing and search.state.done)):
             search.advance()
             if self._pace.due("finishing", 5.0):
@@ -347,7 +347,7 @@ class FinalStages:
                 self._pace.emit(Log("info", text))
         return search.point, search.state.value
 
-    def _bounded(
+    def _bounded_search(
         self,
         starts: Sequence[RefitPoint],
         n_ports: int,

@@ -59,7 +59,9 @@ def _from_zero(values: Floats) -> float:
 class FitnessGate:
     """Evaluates mappings on the experiments learnt from; counts evaluations, and calls the pulse.
 
-    `measured`: cycles of the experiments; `least`: cycles that each takes on any ports, None for 0.
+    Args:
+        measured: Cycles of the experiments.
+        lower_bounds: Cycles that each takes on any ports, None for 0.
     """
 
     def __init__(

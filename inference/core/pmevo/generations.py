@@ -43,7 +43,9 @@ class GenerationReporter:
     ) -> None:
         """Report generations from `first` on of islands: `by_island` float64[n_islands, n_generations, 8]."""
         for k in range(by_island.shape[1]):
-            self._emit(first + k, _combined(by_island[:, k], sizes, self._judge.settings.volume_weight))
+            self._emit(
+                first + k, _combine_statistics(by_island[:, k], sizes, self._judge.settings.volume_weight)
+            )
 
     def report_population(self, state: Evolution, *, now: bool = False) -> None:
         """Report a sample of the population, at most every two seconds unless `now`."""
@@ -74,7 +76,7 @@ class GenerationReporter:
             pace.emit(Progress(PHASE, generation, limit, rate, "generations", eta))
 
 
-def _combined(
+def _combine_statistics(
     by_island: GenerationStatistics, sizes: npt.NDArray[np.int64], volume_weight: float
 ) -> list[float]:
     """The statistics of all islands together: the fittest of all, means over all mappings, extremes."""

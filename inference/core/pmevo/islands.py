@@ -42,10 +42,18 @@ def evolve_apart(
     listen: Callable[[Evolution], None],
     executor: Executor,
 ) -> Evolution:
-    """`evolution.evolve` on several islands; `listen` gets the state of all of them after each epoch.
+    """`evolution.evolve` on several islands.
 
     An epoch ends where `migrate_every` divides the number of the generation. An island that has converged
     rests until migrants arrive.
+
+    Args:
+        judge: Evaluates mappings.
+        scheme_times: Cycles of each scheme alone.
+        seed: Seed of all random streams.
+        state: State to resume from, None to begin.
+        listen: Called after each epoch with the state of all islands.
+        executor: Runs the islands.
 
     Returns:
         All islands as one population.
@@ -113,7 +121,7 @@ class _Archipelago:
         ]
         answers = self._executor.carry_out(epoch, self._bytes, pieces, self._judge.pace)
         read = [decode(answer) for answer in answers]
-        after = tuple(_evolved(answer, self._settings.n_ports) for answer in read)
+        after = tuple(_evolve(answer, self._settings.n_ports) for answer in read)
         self._judge.evaluations += sum(answer.meta["evaluations"] for answer in read)
         stories: GenerationStatistics = np.stack(
             [answer.arrays["story"].astype(np.float64) for answer in read]
@@ -149,7 +157,7 @@ def epoch(common: bytes, piece: bytes, context: TaskContext) -> bytes:
         state = breeder.first()
         statistics.append(generation_statistics(state))
     else:
-        state = _evolved(facts, settings.n_ports)
+        state = _evolve(facts, settings.n_ports)
     until = facts.meta["until"]
     while state.generation < until and not state.converged(settings.convergence):
         state = breeder.next(state)
@@ -203,6 +211,6 @@ def _piece(island: int, size: int, until: int, evolved: Evolution | None) -> byt
     return encode(Checkpoint(meta, arrays))
 
 
-def _evolved(answer: Checkpoint, n_ports: int) -> Evolution:
+def _evolve(answer: Checkpoint, n_ports: int) -> Evolution:
     arrays = {name: np.asarray(array) for name, array in answer.arrays.items()}
     return unpack_evolution(answer.meta["evolved"], arrays, n_ports)

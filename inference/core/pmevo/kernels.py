@@ -23,10 +23,17 @@ def sample(
 ) -> int:
     """Random mappings (§5.1.3, initialisation), one per seed.
 
-    `limits` int64[n_schemes, n_ports]: the largest count of a µop as wide as the column number + 1. Each
-    scheme gets 1 to |P| different µops: port sets are uniformly random non-empty ones, counts uniformly
-    random from 1 to the limit. The output arrays need room for |P| entries per row; returns the entries
-    written.
+    Each scheme gets 1 to |P| different µops: port sets are uniformly random non-empty ones, counts uniformly
+    random from 1 to the limit.
+
+    Args:
+        seeds: One per mapping.
+        limits: int64[n_schemes, n_ports], the largest count of a µop as wide as the column number + 1.
+        n_ports: Number of ports |P|.
+        offsets, masks, counts: Result, with room for |P| entries per row.
+
+    Returns:
+        The number of entries written.
     """
     n_schemes = limits.shape[0]
     full = (np.int64(1) << np.int64(n_ports)) - np.int64(1)
@@ -72,11 +79,21 @@ def recombine(
 ) -> int:
     """Two children per pair of parents: for each scheme concatenate, shuffle, split into two non-empty parts.
 
-    `parents` int64[n_pairs, 2] indexes the mappings of `offsets, masks, counts`, whose rows must not be
-    empty, so that a concatenation has at least two entries. The split point is uniform among those that
-    leave both parts non-empty. Where one part holds the same µop twice, the counts add up, or with `drop`
-    only the first in shuffled order stays. Children come out sorted by mask, pair by pair; the output arrays
-    need room for all entries of all parents. Returns the entries written.
+    The split point is uniform among those that leave both parts non-empty. Children come out sorted by mask,
+    pair by pair.
+
+    Args:
+        parents: int64[n_pairs, 2], indices of the parents.
+        seeds: One per pair.
+        drop: Where one part holds the same µop twice, only the first in shuffled order stays; else the counts
+            add up.
+        n_schemes: Rows per mapping.
+        offsets, masks, counts: Rows of the parents; none is empty, so that a concatenation has at least two
+            entries.
+        child_offsets, child_masks, child_counts: Result, with room for all entries of all parents.
+
+    Returns:
+        The number of entries written.
     """
     state = np.zeros(1, dtype=np.uint64)
     longest, room = _most_entries(parents, n_schemes, offsets)
@@ -190,7 +207,17 @@ def copy_entries(
     target_offsets: Integers,
     target: Integers,
 ) -> None:
-    """Copy the entries of the picked mappings to the rows of `target_offsets` at `places`."""
+    """Copy the entries of mappings to rows of another array.
+
+    Args:
+        offsets: Where the rows of `entries` begin.
+        entries: Masks or counts of all rows.
+        n_schemes: Rows per mapping.
+        picks: Indices of the mappings to copy.
+        places: Their indices in the target.
+        target_offsets: Where the rows of `target` begin.
+        target: Result.
+    """
     for k in range(len(picks)):
         first, last = offsets[picks[k] * n_schemes], offsets[(picks[k] + 1) * n_schemes]
         start = target_offsets[places[k] * n_schemes]
@@ -207,7 +234,15 @@ def sort_rows(
     sorted_masks: Integers,
     sorted_counts: Integers,
 ) -> int:
-    """Copy all rows sorted by mask, each mask once, its counts added up; returns the entries written."""
+    """Copy all rows sorted by mask, each mask once, its counts added up.
+
+    Args:
+        offsets, masks, counts: Rows to copy.
+        sorted_offsets, sorted_masks, sorted_counts: Result, with room for as many entries.
+
+    Returns:
+        The number of entries written.
+    """
     at = 0
     for row in range(len(offsets) - 1):
         first, last = offsets[row], offsets[row + 1]

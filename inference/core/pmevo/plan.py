@@ -85,7 +85,14 @@ def exhaustive(times: Mapping[str, float], epsilon: float) -> int:
 def mixes(
     schemes: Sequence[str], n: int, seed: int, without: Collection[Experiment] = ()
 ) -> list[Experiment]:
-    """Up to n distinct random mixes of three to five instructions, a third each, none of `without`."""
+    """Distinct random mixes of three to five instructions, a third each.
+
+    Args:
+        schemes: Schemes to mix.
+        n: Largest number of mixes; there are fewer if no more exist.
+        seed: Seed of the random stream.
+        without: Experiments that must not occur.
+    """
     experiments: list[Experiment] = []
     for k, length in enumerate(MIX_LENGTHS):
         share = (n + k) // len(MIX_LENGTHS)

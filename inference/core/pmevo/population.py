@@ -169,7 +169,7 @@ def unpack(arrays: Mapping[str, npt.NDArray[np.generic]], n_schemes: int, n_port
     """The population in arrays from `pack`.
 
     Args:
-        arrays: As stored in a checkpoint.
+        arrays: Arrays as stored in a checkpoint.
         n_schemes: Number of schemes, as when it was packed.
         n_ports: Number of ports, as when it was packed.
 

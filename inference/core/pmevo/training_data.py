@@ -23,7 +23,7 @@ class TrainingData:
     Args:
         times: {experiment: cycles} of all schemes.
         least: {experiment: cycles that it takes on any ports}.
-        classes: Of congruent schemes, the representative first.
+        classes: Classes of congruent schemes, the representative first.
         alone: Cycles of each representative alone.
         domains: The part of the core that each class is for.
         forms: Pairs of classes, of which one has memory in place of a register.

@@ -31,7 +31,15 @@ def inherit(
 ) -> int:
     """Two children per pair of parents: each scheme's row is one parent's, and the other's for the sibling.
 
-    Arrays as in `kernels.recombine`. Returns the entries written.
+    Args:
+        parents: int64[n_pairs, 2], indices of the parents.
+        seeds: One per pair.
+        n_schemes: Rows per mapping.
+        offsets, masks, counts: Rows of the parents, as in `kernels.recombine`.
+        child_offsets, child_masks, child_counts: Result, with room for all entries of all parents.
+
+    Returns:
+        The number of entries written.
     """
     state = np.zeros(1, dtype=np.uint64)
     side = np.zeros(n_schemes, dtype=np.int64)
@@ -69,10 +77,19 @@ def mutate(
 
     The ways are equally likely: one more of a µop, one less, a kind of µop less, a port more or less for one,
     a kind more, or a new usage of one kind that takes about as long as the scheme's measured time. New port
-    sets are drawn from all of them, or every other time from those that the mapping uses. `limits`
-    int64[n_schemes, n_ports] bounds counts by width as in `kernels.sample`. No port set comes twice in a row,
-    and at least one µop stays. The new arrays need room for one entry more per row. Returns the entries
-    written.
+    sets are sampled from all of them, or every other time from those that the mapping uses. No port set comes
+    twice in a row, and at least one µop stays.
+
+    Args:
+        seeds: One per mapping.
+        chance: Probability of a change, from 0 to 2³².
+        limits: int64[n_schemes, n_ports], the largest counts by width, as in `kernels.sample`.
+        n_ports: Number of ports.
+        offsets, masks, counts: Rows of the mappings.
+        new_offsets, new_masks, new_counts: Result, with room for one entry more per row.
+
+    Returns:
+        The number of entries written.
     """
     n_schemes = limits.shape[0]
     state = np.zeros(1, dtype=np.uint64)

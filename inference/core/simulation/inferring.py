@@ -136,7 +136,7 @@ def infer_scheduler(
     Args:
         experiments: At least `MIN_BODIES`, with the register operands and the code that were measured.
         pulse: Called between simulations; False ends the search with the best result so far.
-        seed: Of starts and of ties in simulations.
+        seed: Seed of starts and of ties in simulations.
         shared_buses: Buses that may be shared, from the ports of kinds of µops.
         progress: Called after each simulated policy with their number and the least error so far.
         dependent_code: Loops whose instructions wait for each other. Half of them take part in the choice; a
@@ -183,7 +183,7 @@ def is_accepted(judged: float, without: float, code: CodeScores | None) -> bool:
 
     Args:
         judged: Its mean relative error on experiments that did not choose it.
-        without: That of ports and slots alone.
+        without: Error of ports and slots alone.
         code: Its errors on dependent code; None where none was measured.
     """
     if code is None:
@@ -300,7 +300,7 @@ class _Search:
             for _ in range(_MAX_SWEEPS):
                 before = policy
                 for axis in self._axes:
-                    policy = self._improved(policy, axis)
+                    policy = self._improve_axis(policy, axis)
                     if policy is None:
                         return False
                 if policy == before:
@@ -317,7 +317,9 @@ class _Search:
         close = [entry for entry in ranked if entry[1] <= (1 + share) * ranked[0][1] and entry is not best]
         return close if best is None else [best, *close]
 
-    def _improved(self, policy: SchedulerPolicy | None, axis: Sequence[Setting]) -> SchedulerPolicy | None:
+    def _improve_axis(
+        self, policy: SchedulerPolicy | None, axis: Sequence[Setting]
+    ) -> SchedulerPolicy | None:
         """The best policy along one axis; None where the search has to stop."""
         if policy is None:
             return None

@@ -57,7 +57,7 @@ def simulate(program: SimulatedProgram, policy: SchedulerPolicy, seed: int = 0) 
     Args:
         program: At least one µop; the body of the loop.
         policy: The scheduler.
-        seed: Of the policy's random choices; equal seeds give equal results.
+        seed: Seed of the policy's random choices; equal seeds give equal results.
 
     Returns:
         Cycles per iteration, counted over at least `COUNTED_UOPS` µops after a warm-up of `WARM_UP_UOPS`.

@@ -128,7 +128,7 @@ def timeline_of(
         program: The loop body.
         policy: Its scheduler.
         iterations: Number of iterations, 1 to MAX_ITERATIONS.
-        seed: As for `simulate`.
+        seed: Seed as for `simulate`.
 
     Raises:
         InvalidInputError: For a number of iterations out of range.
@@ -158,7 +158,7 @@ def timeline_of(
         issued=issued[:iterations],
         port=port[:iterations],
         done=done[:iterations],
-        retired=_retired(program, done[:iterations]),
+        retired=_retirement_cycles(program, done[:iterations]),
         operand=operand[:iterations],
         stall=stall[:iterations],
         oldest=oldest[:iterations],
@@ -245,7 +245,7 @@ def _delays(
     return delay.reshape(issued.shape), blocker.reshape(issued.shape)
 
 
-def _retired(program: SimulatedProgram, done: Int64s) -> Int64s:
+def _retirement_cycles(program: SimulatedProgram, done: Int64s) -> Int64s:
     """The cycle in which each µop retires: in order, at most `width` slots per cycle, once it is done."""
     slots = [uop.slots for uop in program.uops]
     retired: list[int] = []
@@ -267,7 +267,7 @@ def _steady_state(issued: Int64s, in_flight: int, cycles: float) -> tuple[int, i
     rate as they do later on.
 
     Args:
-        issued: Of a run that is much longer than its warm-up.
+        issued: Issue times of a run that is much longer than its warm-up.
         in_flight: Iterations at its end that may lack the influence of their successors.
         cycles: Per iteration.
     """

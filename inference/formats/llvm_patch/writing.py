@@ -146,11 +146,11 @@ def model_difference(core: ExportedCore, opcodes: Mapping[str, str], model: Ship
         elif len(group.writes) != 1 or group.writes[0] not in model.costs:
             difference.left_alone.append((opcode, f"scheduled by {', '.join(group.writes) or 'nothing'}"))
         else:
-            difference.compared.append(_compared(core, opcode, scheme, group, model))
+            difference.compared.append(_compare_opcode(core, opcode, scheme, group, model))
     return difference
 
 
-def _compared(
+def _compare_opcode(
     core: ExportedCore, opcode: str, scheme: ExportedScheme, group: OpcodeClass, model: ShippedModel
 ) -> OpcodeChange:
     shipped = model.costs[group.writes[0]]
@@ -277,7 +277,7 @@ class _Patch:
         self._places = places_of_overrides(file.text, model.overrides)
 
     def text(self) -> str:
-        changed = self._changed()
+        changed = self._changes_in_file()
         if not changed:
             return self._file.text
         replacements = {
@@ -296,7 +296,7 @@ class _Patch:
         run = f"llvm-mca -mtriple={triple} -mcpu={cpu} -instruction-tables < %s | FileCheck %s"
         lines = [f"# RUN: {run}", ""]
         checks: list[str] = []
-        changes = self._changed()
+        changes = self._changes_in_file()
         codes = tools.instances(change.scheme.text for change in changes)
         for change in changes:
             code, written = codes.get(change.scheme.text), tools.gnu_scheme(change.scheme.text)
@@ -309,7 +309,7 @@ class _Patch:
             checks.append(f"# CHECK{follows}: {{{{^ *}}}}{new.uops} {new.latency} {{{{.*}}}}{mnemonic}")
         return "\n".join([*lines, "", *checks]) + "\n"
 
-    def _changed(self) -> list[OpcodeChange]:
+    def _changes_in_file(self) -> list[OpcodeChange]:
         """Changes whose definition stands in the file; those made by a multiclass cannot be split here."""
         return [
             change

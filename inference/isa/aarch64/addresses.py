@@ -51,7 +51,7 @@ class _Interpreter(BlockInterpreter):
             return self.unknown("page of code", offset // _PAGE).plus(Value(place.displacement & ALL_BITS))
         return super()._in_code(place, offset)
 
-    def _modified(self, value: Value, modifier: NamedImmediate, bits: int) -> Value:
+    def _modify(self, value: Value, modifier: NamedImmediate, bits: int) -> Value:
         """A source that is shifted or extended by its instruction."""
         count = Value(int(modifier.value))
         if modifier.word in _EXTENSIONS:
@@ -79,7 +79,7 @@ class _Interpreter(BlockInterpreter):
 _EXTENSIONS = {"uxtb": 8, "uxth": 16, "uxtw": 32, "uxtx": 64, "sxtb": 8, "sxth": 16, "sxtw": 32, "sxtx": 64}
 
 
-def _negated(bits: int, sources: Sequence[Value]) -> Value | None:
+def _negate(bits: int, sources: Sequence[Value]) -> Value | None:
     return exact(bits, ZERO.plus(sources[0], -1))
 
 
@@ -97,8 +97,8 @@ _AND, _OR, _XOR = bitwise(lambda a, b: a & b), bitwise(lambda a, b: a | b), bitw
 _OPERATIONS: Mapping[str, Operation] = {
     **dict.fromkeys(("mov", "movz"), lambda _bits, of: of[0]),
     **dict.fromkeys(("mvn", "movn"), lambda bits, of: exact(bits, Value(ALL_BITS).plus(of[0], -1))),
-    "neg": _negated,
-    "negs": _negated,
+    "neg": _negate,
+    "negs": _negate,
     **dict.fromkeys(("add", "adds"), sum_with(1)),
     **dict.fromkeys(("sub", "subs"), sum_with(-1)),
     **dict.fromkeys(("and", "ands"), _AND),

@@ -43,7 +43,7 @@ def _encode(lines: Sequence[str]) -> list[bytes]:
 
 
 @cache
-def _refused() -> dict[str, str]:
+def _refused_schemes() -> dict[str, str]:
     """{scheme that this version of llvm-mc does not know: its message}. One call for all."""
     lines = LANGUAGE.single_lines()
     done = llvm_mc.assemble(list(lines.values()), TRIPLE, CPU, FEATURES)
@@ -61,7 +61,7 @@ LANGUAGE = BodyLanguage(
     lambda _features: frame(),
     lambda _schemes: (),
     _encode,
-    _refused,
+    _refused_schemes,
     catalogue.missing_feature,
     needs_assembler=True,
 )

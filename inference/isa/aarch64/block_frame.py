@@ -10,7 +10,7 @@ def _mnemonic_of(jump: bytes) -> str:
     return decode(int.from_bytes(jump, "little")).mnemonic
 
 
-def _moved(jump: bytes, distance: int) -> bytes:
+def _move_code(jump: bytes, distance: int) -> bytes:
     decoded = table().decode(int.from_bytes(jump, "little"))
     assert decoded is not None, "expects a jump"
     form, operands = decoded
@@ -19,4 +19,4 @@ def _moved(jump: bytes, distance: int) -> bytes:
     return word.to_bytes(WORD_BYTES, "little")
 
 
-FRAMER = WordFramer((0x14000001).to_bytes(WORD_BYTES, "little"), _mnemonic_of, _moved)
+FRAMER = WordFramer((0x14000001).to_bytes(WORD_BYTES, "little"), _mnemonic_of, _move_code)

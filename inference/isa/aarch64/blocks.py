@@ -23,7 +23,7 @@ class AArch64Instruction(WordBlockInstruction):
     counters = _COUNTERS
 
 
-def _encoded(scheme: str, *operands: RegisterPart | int) -> bytes:
+def _encode(scheme: str, *operands: RegisterPart | int) -> bytes:
     word = table().by_text[scheme].word(operands)
     assert word is not None
     return word.to_bytes(4, "little")
@@ -32,7 +32,7 @@ def _encoded(scheme: str, *operands: RegisterPart | int) -> bytes:
 def _loop_end(counter: int, size: int) -> bytes:
     """`sub` and `cbnz`, which keep the flags."""
     register = RegisterPart(GENERAL, counter, 64)
-    return _encoded(_DECREMENT, register, register, 1) + _encoded(_BRANCH, register, -size - 4)
+    return _encode(_DECREMENT, register, register, 1) + _encode(_BRANCH, register, -size - 4)
 
 
 def _jump_by(jump: DecodedInstruction, distance: int) -> bytes | None:

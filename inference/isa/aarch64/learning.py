@@ -194,20 +194,20 @@ def _bit_field(place: str, mnemonic: str, width: int) -> Slot:
 _Samples = tuple[dict[Hashable, str], list[str]]
 
 
-def _numbered(values: Iterator[int] | Collection[int], codecs: list[str]) -> Callable[[], _Samples]:
+def _number(values: Iterator[int] | Collection[int], codecs: list[str]) -> Callable[[], _Samples]:
     return lambda: ({value: f"#{value}" for value in values}, codecs)
 
 
 def _wide(bits: int, first: int) -> Callable[[], _Samples]:
     values = [first, *(power for power in _POWERS[:bits]), 0, (1 << bits) - 1, 5, 77]
-    return _numbered(values, [f"unsigned {bits}"])
+    return _number(values, [f"unsigned {bits}"])
 
 
 def _constants(width: int, first: int) -> Callable[[], _Samples]:
     codec = mask(width)
     values = (codec.decode(field) for field in range(1 << codec.bits))
     constants = [value for value in values if value is not None and not is_wide(value, width)][::7]
-    return _numbered([first, *constants], [f"mask {width}"])
+    return _number([first, *constants], [f"mask {width}"])
 
 
 def _floats() -> _Samples:
@@ -249,14 +249,14 @@ _SAMPLES: Mapping[str, Callable[[], _Samples]] = {
     "IMM[16]": _wide(16, 0x6C07),
     "IMM[8]": _wide(8, 0x53),
     "IMM[nzcv]": _wide(4, 4),
-    **{f"IMM[{bits}]": _numbered([3, *range(128)], _SMALL_CODECS) for bits in (3, 4, 5, 6)},
+    **{f"IMM[{bits}]": _number([3, *range(128)], _SMALL_CODECS) for bits in (3, 4, 5, 6)},
     "IMM[mask,64]": _constants(64, 0xFF00FF00FF00FF),
     "IMM[mask,32]": _constants(32, 0xFF00FF),
     "IMM[float]": _floats,
     "IMM[bytes]": _byte_masks,
-    "IMM[7]": _numbered([6, *range(128)], ["unsigned 7"]),
-    "IMM[prefetch]": _numbered(range(32), ["unsigned 5"]),
-    "IMM[rotation]": _numbered([90, 0, 180, 270], ["unsigned 2 90", "unsigned 1 180 90"]),
+    "IMM[7]": _number([6, *range(128)], ["unsigned 7"]),
+    "IMM[prefetch]": _number(range(32), ["unsigned 5"]),
+    "IMM[rotation]": _number([90, 0, 180, 270], ["unsigned 2 90", "unsigned 1 180 90"]),
     "COND": _conditions,
     "sysreg": _system_registers,
     "ADDR[pc]": _addresses,

@@ -28,7 +28,7 @@ def values_of(scheme: Scheme) -> tuple[EndValues, ...]:
     if scheme.mnemonic in {"sdiv", "udiv"}:
         return tuple(_integer_division(scheme))
     if scheme.mnemonic in {"fdiv", "fsqrt"}:
-        return tuple(_floating(scheme))
+        return tuple(_floating_point_values(scheme))
     return ()
 
 
@@ -40,7 +40,7 @@ def _integer_division(scheme: Scheme) -> Iterator[EndValues]:
         yield EndValues(ValueClass(name, description), {dividend: first, divisor: second})
 
 
-def _floating(scheme: Scheme) -> Iterator[EndValues]:
+def _floating_point_values(scheme: Scheme) -> Iterator[EndValues]:
     read = [end for end in ends_of(scheme) if is_source(end)]
     vector = _VECTOR.fullmatch(read[0].operand.name)
     bits = read[0].operand.width if vector is None else _BITS[vector[1]]

@@ -127,14 +127,14 @@ def _vector_writer(name: str) -> Callable[[RegisterPart], str] | None:
         letter = _LETTERS[int(match[5])] if match[5].isdigit() else match[5].lower()
         return lambda part: f"v{part.number}.{letter}[{part.element}]"
     if match[2]:
-        return lambda part: f"{_listed(part, _LETTERS[int(match[3])])}[{part.element}]"
+        return lambda part: f"{_list_rows(part, _LETTERS[int(match[3])])}[{part.element}]"
     arrangement = f"{match[3]}{(match[4] or '').lower()}"
     if match[1]:
-        return lambda part: _listed(part, arrangement)
+        return lambda part: _list_rows(part, arrangement)
     return lambda part: f"v{part.number}.{arrangement}"
 
 
-def _listed(part: RegisterPart, arrangement: str) -> str:
+def _list_rows(part: RegisterPart, arrangement: str) -> str:
     return f"{{{', '.join(f'v{(part.number + k) % 32}.{arrangement}' for k in range(part.span))}}}"
 
 

@@ -14,7 +14,7 @@ class Rewritten(NamedTuple):
     """An instruction in another spelling.
 
     Attributes:
-        first: It is preferred to what was written.
+        first: Whether it is preferred to what was written.
         operand: One that the form must have, "" for any form.
     """
 

@@ -70,7 +70,7 @@ def read_instruction(text: str) -> ReadInstruction:
         for form in _forms().get(candidate.mnemonic, ()):
             if candidate.operand not in form.form.text:
                 continue
-            if (instruction := _matched(form, candidate.operands, arrangement)) is not None:
+            if (instruction := _match(form, candidate.operands, arrangement)) is not None:
                 return instruction
     raise BlockError(_mismatch(mnemonic, match[2] or ""))
 
@@ -107,7 +107,7 @@ def _candidates(mnemonic: str, written: tuple[Written, ...]) -> Iterator[Rewritt
     yield from (spelling for spelling in spellings if not spelling.first)
 
 
-def _matched(form: WordForm, written: Sequence[Written], arrangement: str) -> ReadInstruction | None:
+def _match(form: WordForm, written: Sequence[Written], arrangement: str) -> ReadInstruction | None:
     explicit = [operand for operand in form.form.operands if not operand.implicit]
     if len(explicit) != len(written):
         return None

@@ -24,80 +24,80 @@ from inference.isa.facets import (
     SchemeCatalogue,
 )
 from inference.isa.operand_slots import OperandChooser
-from inference.isa.target import IsaTarget
+from inference.isa.target import IsaTarget, facet
 
 
 class Aarch64Target(IsaTarget):
     plain_load = "ldr GPR[64]:W, MEM[64]:R"
     plain_store = "str GPR[64]:R, MEM[64]:W"
 
-    @cached_property
+    @facet
     def blocks(self) -> BlockReader:
         from inference.isa.aarch64.block_reader import READER  # each facet when it is used
 
         return READER
 
-    @cached_property
+    @facet
     def accesses(self) -> AccessReader:
         from inference.isa.aarch64.accesses import ACCESSES  # each facet when it is used
 
         return ACCESSES
 
-    @cached_property
+    @facet
     def frames(self) -> BlockFramer:
         from inference.isa.aarch64 import block_frame  # each facet when it is used
 
         return block_frame.FRAMER
 
-    @cached_property
+    @facet
     def front_end(self) -> FrontEndMaker:
         from inference.isa.aarch64 import front_end  # each facet when it is used
 
         return front_end
 
-    @cached_property
+    @facet
     def chains(self) -> LatencyChainMaker:
         from inference.isa.aarch64 import latency_chains  # each facet when it is used
 
         return latency_chains
 
-    @cached_property
+    @facet
     def bodies(self) -> BodyMaker:
         from inference.isa.aarch64 import assembling  # each facet when it is used
 
         return assembling.BODIES
 
-    @cached_property
+    @facet
     def dependent_blocks(self) -> DependentBlockMaker:
         from inference.isa.aarch64 import assembling  # each facet when it is used
 
         return assembling.DEPENDENT_BLOCKS
 
-    @cached_property
+    @facet
     def tools(self) -> LlvmSide:
         from inference.isa.aarch64 import tools  # each facet when it is used
 
         return tools
 
-    @cached_property
+    @facet
     def memory_variants(self) -> MemoryVariantMaker:
         from inference.isa.aarch64 import changes  # each facet when it is used
 
         return changes.MEMORY_VARIANTS
 
-    @cached_property
+    @facet
     def changes(self) -> BlockChanger:
         from inference.isa.aarch64.changes import CHANGES  # each facet when it is used
 
         return CHANGES
 
-    @cached_property
+    @facet
     def operands(self) -> OperandChooser[Any]:
         from inference.isa.aarch64.sampling import SAMPLING  # each facet when it is used
 
         return SAMPLING
 
-    @cached_property
+    @facet
     def schemes(self) -> SchemeCatalogue:
         from inference.isa.aarch64 import catalogue  # each facet when it is used
 

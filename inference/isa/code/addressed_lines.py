@@ -15,6 +15,7 @@
 | dumpbin, WinDbg | `  0000000140001000: 55  push rbp`, `00007ff7`3b8b1000 55  push rbp` |
 | x64dbg | `0000000140001000 | 48:8BC1 | mov rax,rcx | comment` |
 | LuaJIT | `0bcbffcf  addsd xmm7, [0x40015d78]`, `0bcbffde  jle 0x0bcbffcf ->LOOP` |
+| Iced | `0004h push rbp` |
 | radare2, rizin | `│ ┌─> 0x00401126  55  push rbp`, of long code only the first bytes: `48b8887766. mov` |
 """
 
@@ -79,7 +80,8 @@ _SECTIONED = re.compile(r"\s*(?:[.\w]+:)(?P<address>[0-9a-f]{8,16})(?:\s+(?P<res
 """`.text:0000000140001000  sub rsp, 28h` of IDA."""
 
 _COLUMNS = re.compile(  # bounded: a line of at most 1,000 characters
-    rf"{_MARK}(?P<address>(?:0x[0-9a-f]{{4,7}}|(?:0x)?[0-9a-f]{{8,16}}))(?:\s+<[^>]*>)?[\s|]++(?P<rest>\S.*)",
+    rf"{_MARK}(?P<address>(?:0x[0-9a-f]{{4,7}}|(?:0x)?[0-9a-f]{{8,16}}|[0-9a-f]{{4,16}}(?=h\s)))h?"
+    r"(?:\s+<[^>]*>)?[\s|]++(?P<rest>\S.*)",
     re.IGNORECASE,
 )
 """Address and text in columns, without a colon."""

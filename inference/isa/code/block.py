@@ -268,10 +268,10 @@ def default_copies(
     """The number of copies of a block in a loop body; even, at least 2.
 
     Args:
-        instructions: Of the block.
+        instructions: Instructions of the block.
         length: Its bytes: all copies have at most `MAX_COPIES_BYTES`.
         in_loop: Whether the block is measured in a loop, or unrolled.
-        stores: Of the block, where it is unrolled: there must be enough of them to be steady.
+        stores: Stores of the block, where it is unrolled: there must be enough of them to be steady.
         loop: Whether it is a loop itself, so that each copy ends with a branch.
     """
     copies = -(-(_IN_LOOP if in_loop else _UNROLLED) // instructions)

@@ -38,8 +38,9 @@ class CodeStep(NamedTuple):
 class CodePath:
     """A piece: the numbers of its steps, without jumps.
 
-    `closing`: of a loop, the number of the jump to its beginning. `left_out`: numbers of the conditional
-    jumps within a loop, which the path does not take.
+    Attributes:
+        closing: Number of a loop's jump to its beginning.
+        ignored_branches: Numbers of the conditional jumps within a loop, which the path does not take.
     """
 
     steps: tuple[int, ...]

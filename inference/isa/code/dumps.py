@@ -247,7 +247,7 @@ def _strings(text: str) -> Iterator[_Array]:
     for string in [*_STRING.finditer(text), None]:
         if run and (string is None or text[run[-1].end() : string.start()].strip(" \t\n+\\")):
             if any("\\x" in literal[0] for literal in run):
-                code = b"".join(_unescaped(literal[1] or literal[2] or "") for literal in run)
+                code = b"".join(_unescape(literal[1] or literal[2] or "") for literal in run)
                 yield run[0].start(), run[-1].end(), [(f"{byte:#x}", byte) for byte in code]
             run = []
         if string is not None:
@@ -258,7 +258,7 @@ _ESCAPED = re.compile(r"\\(?:x([0-9a-fA-F]{2})|([0-7]{1,3})|(.))|([^\\])")
 _ESCAPES = {"n": 10, "t": 9, "r": 13, "a": 7, "b": 8, "f": 12, "v": 11, "e": 27}
 
 
-def _unescaped(literal: str) -> bytes:
+def _unescape(literal: str) -> bytes:
     """The bytes of a string as C and Python write it."""
     code = bytearray()
     for hexadecimal, octal, escape, character in _ESCAPED.findall(literal):

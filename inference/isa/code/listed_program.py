@@ -52,9 +52,9 @@ class LineReader(Protocol):
         """The instruction of a line, None where the listing contains data. Raises `BlockError`.
 
         Args:
-            line: With an address.
+            line: Line with an address.
             length: Bytes to the next address, None where unknown.
-            labels: Of its address.
+            labels: Labels of its address.
             places: Addresses of all labels.
             is_entry: Whether a function begins with it.
         """
@@ -73,9 +73,9 @@ def program_of_listing(
 
     Args:
         listing: Its notes and other lines.
-        lines: Those of the listing, one for each instruction or label.
-        reader: Of the instruction set.
-        markers: Of regions.
+        lines: Lines of the listing, one for each instruction or label.
+        reader: Reader of the instruction set.
+        markers: Markers of regions.
     """
     result = _Result(Counter(listing.skipped), list(listing.dropped))
     is_bare = has_bare_lines(lines)
@@ -84,7 +84,7 @@ def program_of_listing(
         part_instructions = (
             reader.without_addresses(part) if is_bare else tuple(_instructions(part, reader, result))
         )
-        instructions += (_moved(instruction, number * _ADDRESSES) for instruction in part_instructions)
+        instructions += (_move(instruction, number * _ADDRESSES) for instruction in part_instructions)
     notes = [
         note.format(line_numbers(numbers))
         for note, numbers in (
@@ -162,7 +162,7 @@ def _in_order(part: Mapping[int | str, ListedPlace]) -> list[ListedPlace]:
     return places
 
 
-def _moved(instruction: ProgramInstruction, distance: int) -> ProgramInstruction:
+def _move(instruction: ProgramInstruction, distance: int) -> ProgramInstruction:
     step = instruction.step
     if distance:
         target = None if step.target is None else step.target + distance

@@ -67,7 +67,7 @@ def listing_of(
     for number, raw in lines:
         line = _WIDE.sub(" ", raw)
         if line.strip():
-            rows.add(number, line if len(line) <= _MAX_LINE_LENGTH else _shortened(line), parse)
+            rows.add(number, line if len(line) <= _MAX_LINE_LENGTH else _shorten(line), parse)
     entries = rows.entries
     bare = [entry for entry in entries if entry.text and entry.address is None]
     coded = sum(1 for entry in entries if entry.address is not None and (entry.text or entry.code))
@@ -199,7 +199,7 @@ def with_source(entries: Sequence[ListedLine], other_lines: Sequence[tuple[int, 
     return annotated
 
 
-def _shortened(line: str) -> str:
+def _shorten(line: str) -> str:
     """A line with a too long name, as of templates, cut; the instruction is before it."""
     end = ">:" if line.rstrip().endswith(">:") else ""
     return f"{line[:_MAX_LINE_LENGTH]}{end}"

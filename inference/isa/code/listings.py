@@ -25,7 +25,7 @@ class ListedLine:
     `code` is empty where the listing shows no bytes.
 
     Attributes:
-        is_cut: It is only the beginning of the bytes, as in radare2's columns.
+        is_cut: Whether it is only the beginning of the bytes, as in radare2's columns.
         is_own_syntax: The text is in the program's own syntax and never compared with bytes.
     """
 
@@ -63,7 +63,7 @@ class ListingKind(NamedTuple):
     """A kind of listings.
 
     Attributes:
-        name: Of the program that writes it.
+        name: Name of the program that writes it.
         signature: Occurs in every text of the kind, and may occur in others.
         read: The listing in a text of the kind; None for another text. Raises `BlockError`.
     """

@@ -60,7 +60,7 @@ def object_file_of(code: bytes, name: str, machine: int, flags: int = 0) -> byte
 
     Args:
         code: Machine code.
-        name: Of the function.
+        name: Name of the function.
         machine: ELF's number of the architecture (`e_machine`).
         flags: What ELF files of the architecture say of their code (`e_flags`).
     """

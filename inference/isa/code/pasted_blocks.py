@@ -154,7 +154,7 @@ def _programs(
     if len(paragraphs) > max_blocks and not any(map(_may_be_joined, paragraphs)):
         _not_too_many(sum(map(_has_code, paragraphs)), max_blocks)
     program_of = reader.paragraph_reader(is_foreign)
-    for first, part in _joined(paragraphs, lines):
+    for first, part in _join(paragraphs, lines):
         if _is_hex(part):
             yield _of_digits(first, "\n".join(part), reader)
         else:
@@ -197,7 +197,7 @@ def _has_code(paragraph: tuple[int, list[str]]) -> bool:
     return any(line.strip() and not line.lstrip().startswith(_NO_CODE) for line in paragraph[1])
 
 
-def _joined(paragraphs: list[tuple[int, list[str]]], lines: list[str]) -> Iterator[tuple[int, list[str]]]:
+def _join(paragraphs: list[tuple[int, list[str]]], lines: list[str]) -> Iterator[tuple[int, list[str]]]:
     """Paragraphs, joined where a jump leads between them or a marked region spans them."""
     if len(paragraphs) == 1:
         yield paragraphs[0]

@@ -55,7 +55,7 @@ class ProgramInstruction:
         labels: The names of its address.
         symbols: Names in it that are assumed to be 0.
         regions: Indices of the marked regions that contain it.
-        count: Of a profiler, None without.
+        count: Count of a profiler, None without.
         is_entry: A function begins with it.
         source: Its source line, None without.
         latency: Cycles that the user gave, None without.

@@ -94,7 +94,39 @@ def lines_of(text: str) -> list[str]:
     lines = without_colours(text).splitlines()
     if len(lines) > MAX_LINES:
         raise BlockError(f"a text has at most {MAX_LINES:,} lines, not {len(lines):,}")
-    return _without_prose(lines) if text.lstrip().startswith(_FENCE) or "\n```" in text else lines
+    if text.lstrip().startswith(_FENCE) or "\n```" in text:
+        lines = _without_prose(lines)
+    return _instructions_of_report(lines) if "Instructions:" in text or _OSACA_TITLE in text else lines
+
+
+_MCA_TITLE = re.compile(r"\s*\[([01])\](?:\s+\[[\d.]+\])+\s+Instructions:\s*")
+_OSACA_TITLE = "||  CP  | LCD  |"
+_OSACA_ROW = re.compile(  # bounded: a line of at most 1,000 characters
+    r"\s*\d+ \|.{0,900}\|\|[^|]*\|[^|]*\|\s*(?:[*XP] +)*(.*)"
+)
+
+
+def _instructions_of_report(lines: list[str]) -> list[str]:
+    """The lines of a report of llvm-mca or OSACA: all but the instructions of its first table are blank.
+
+    Of other texts, the lines as they are.
+    """
+    titles = [(place, title[1]) for place, line in enumerate(lines) if (title := _MCA_TITLE.fullmatch(line))]
+    first_column = min((column for _, column in titles), key="10".index, default="")
+    begins = [place for place, column in titles if column == first_column]
+    begins = begins or [place for place, line in enumerate(lines) if _OSACA_TITLE in line]
+    if not begins:
+        return lines
+    code_lines = [""] * len(lines)
+    for begin in begins:
+        column = lines[begin].find("Instructions:")
+        for place in range(begin + 1, len(lines)):
+            line = lines[place]
+            row = _OSACA_ROW.fullmatch(line[:1000]) if column < 0 else None
+            if not line.strip():
+                break
+            code_lines[place] = line[column:] if column >= 0 else row[1] if row is not None else ""
+    return code_lines
 
 
 def _without_prose(lines: list[str]) -> list[str]:
@@ -130,7 +162,7 @@ def _split_comments(
 
     Args:
         raw: The line.
-        number: Of the line, from 1.
+        number: Number of the line, from 1.
         comment_line: Where a comment began that is still open, 0 for none.
         numbers_have_hashes: See `source_lines`.
     """

@@ -74,8 +74,8 @@ class RiscvAllocator(WordAllocator):
         vectors = partition(VECTOR, _VECTORS, copy)
         super().__init__(copy, {**_FLOATING, **general, **bases, **vectors})
 
-    def _fitting(self, choice: OperandChoice) -> tuple[int, ...]:
-        firsts = super()._fitting(choice)
+    def _fitting_registers(self, choice: OperandChoice) -> tuple[int, ...]:
+        firsts = super()._fitting_registers(choice)
         if choice.bank != VECTOR or choice.span not in _GROUPS:
             return firsts
         aligned = tuple(first for first in firsts if first % choice.span == 0)

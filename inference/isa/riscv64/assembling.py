@@ -85,7 +85,7 @@ def _setting(schemes: Sequence[Scheme]) -> tuple[str, ...]:
     return (f"vsetvli x{SETTING_TARGET}, x0, {mode.replace(',', ', ')}, ta, ma",)
 
 
-def _refused() -> Mapping[str, str]:
+def _refuse() -> Mapping[str, str]:
     return {}
 
 
@@ -99,7 +99,7 @@ LANGUAGE = BodyLanguage(
     frame,
     _setting,
     _encode,
-    _refused,
+    _refuse,
     catalogue.missing_feature,
     needs_assembler=False,
 )

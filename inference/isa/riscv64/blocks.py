@@ -94,11 +94,11 @@ def _decoded_jump(jump: bytes) -> DecodedInstruction:
     return decode(int.from_bytes(jump, "little"))
 
 
-def _moved(jump: bytes, distance: int) -> bytes:
+def _move(jump: bytes, distance: int) -> bytes:
     word = _long_jump(_decoded_jump(jump), distance)
     assert word is not None, "expects a jump that reaches the next line"
     return word.to_bytes(4, "little")
 
 
-FRAMER = WordFramer((0x0040006F).to_bytes(4, "little"), lambda jump: _decoded_jump(jump).mnemonic, _moved)
+FRAMER = WordFramer((0x0040006F).to_bytes(4, "little"), lambda jump: _decoded_jump(jump).mnemonic, _move)
 """Prepares blocks for measurements: its jumps have 4 bytes, so that lengths do not depend on distances."""

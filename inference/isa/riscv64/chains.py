@@ -96,7 +96,7 @@ class RiscvChains(ChainSet):
         name = scheme.mnemonic.partition(".")[0]
         if name.rstrip("w").rstrip("u") in {"div", "rem"}:
             return tuple(self._integer_division(scheme))
-        return tuple(self._floating(scheme)) if name in {"fdiv", "fsqrt"} else ()
+        return tuple(self._floating_point_values(scheme)) if name in {"fdiv", "fsqrt"} else ()
 
     def _integer_division(self, scheme: Scheme) -> Iterator[EndValues]:
         dividend, divisor = (end.name for end in self.ends_of(scheme) if is_source(end))
@@ -105,7 +105,7 @@ class RiscvChains(ChainSet):
             description = f"{first:#x} / {second}" if first else f"{first} / {second}"
             yield EndValues(ValueClass(name, description), {dividend: first, divisor: second})
 
-    def _floating(self, scheme: Scheme) -> Iterator[EndValues]:
+    def _floating_point_values(self, scheme: Scheme) -> Iterator[EndValues]:
         read = [end for end in self.ends_of(scheme) if is_source(end)]
         for values in float_values(read[0].operand.width):
             if len(read) == 1:

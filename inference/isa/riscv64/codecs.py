@@ -22,7 +22,7 @@ def _general(bits: int) -> Codec:
     return Codec(bits, encode, lambda field: field or ZERO_REGISTER)
 
 
-def _fixed(value: int) -> Codec:
+def _fixed_codec(value: int) -> Codec:
     return Codec(0, lambda other: 0 if other == value else None, lambda _field: value)
 
 
@@ -34,7 +34,7 @@ def _rounding() -> Codec:
     )
 
 
-def _wrapped(bits: int, total: int) -> Codec:
+def _wrapped_codec(bits: int, total: int) -> Codec:
     """A number of `total` bits whose upper ones all are as the field's highest one, but not 0."""
     limit, codec = 1 << total, signed(bits)
 
@@ -65,9 +65,9 @@ RISCV_CODECS: Mapping[str, CodecMaker] = {
     "general": _general,
     "named": _except_zero(_general),
     "short": lambda bits: unsigned(bits, 1, _FEW_REGISTERS),
-    "fixed": _fixed,
+    "fixed": _fixed_codec,
     "positive": _except_zero(unsigned),
     "nonzero": _except_zero(signed),
-    "wrapped": _wrapped,
+    "wrapped": _wrapped_codec,
     "rounding": _rounding,
 }

@@ -136,10 +136,10 @@ def _load_immediate(operands: Sequence[str]) -> list[Statement] | None:
         return None
     register = operands[0]
     value = (value + (1 << 63)) % (1 << 64) - (1 << 63)
-    return list(_loaded(register, value))
+    return list(_load_constant(register, value))
 
 
-def _loaded(register: str, value: int) -> Iterator[Statement]:
+def _load_constant(register: str, value: int) -> Iterator[Statement]:
     """The upper bits of a number, shifted left, and the lowest 12 ones added."""
     low = (value + (1 << _LOW_BITS - 1)) % (1 << _LOW_BITS) - (1 << _LOW_BITS - 1)
     if -(1 << _MEDIUM_BITS - 1) <= value < 1 << _MEDIUM_BITS - 1:
@@ -151,7 +151,7 @@ def _loaded(register: str, value: int) -> Iterator[Statement]:
         return
     upper = value - low
     shift = (upper & -upper).bit_length() - 1
-    yield from _loaded(register, upper >> shift)
+    yield from _load_constant(register, upper >> shift)
     yield "slli", [register, register, str(shift)]
     if low:
         yield "addi", [register, register, str(low)]

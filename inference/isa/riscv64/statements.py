@@ -156,14 +156,14 @@ def _instruction(mnemonic: str, written: Sequence[str], compressed: bool) -> Ris
     if mnemonic.startswith(_PREFIX):
         written = full_operands(mnemonic, written)
     for form in _forms().get(mnemonic, ()):
-        if (instruction := _matched(form, written, compressed)) is not None:
+        if (instruction := _match_statement(form, written, compressed)) is not None:
             return instruction
     texts = sorted({form.form.text for form in _forms().get(mnemonic, ())}, key=len)
     hint = f": there is {'; '.join(texts[:3])}{' …' if len(texts) > 3 else ''}" if texts else ""
     raise BlockError(f"no {mnemonic} here has the operands {', '.join(written)[:60]!r}{hint}")
 
 
-def _matched(form: WordForm, written: Sequence[str], compressed: bool) -> RiscvStatement | None:
+def _match_statement(form: WordForm, written: Sequence[str], compressed: bool) -> RiscvStatement | None:
     places = [operand for operand in form.form.operands if not operand.implicit]
     if places and places[-1].name == ROUNDING and len(written) == len(places) - 1:
         written = [*written, ROUNDINGS[DYNAMIC_ROUNDING]]

@@ -25,98 +25,98 @@ from inference.isa.facets import (
 )
 from inference.isa.operand_slots import OperandChooser
 from inference.isa.riscv64 import NAME
-from inference.isa.target import IsaTarget
+from inference.isa.target import IsaTarget, facet
 
 
 class RiscvTarget(IsaTarget):
     plain_load = "ld GPR[64]:W, MEM[64]:R"
     plain_store = "sd GPR[64]:R, MEM[64]:W"
 
-    @cached_property
+    @facet
     def schemes(self) -> SchemeCatalogue:
         from inference.isa.riscv64 import catalogue  # each facet when it is used
 
         return catalogue
 
-    @cached_property
+    @facet
     def blocks(self) -> BlockReader:
         from inference.isa.riscv64.block_reader import READER  # each facet when it is used
 
         return READER
 
-    @cached_property
+    @facet
     def accesses(self) -> AccessReader:
         from inference.isa.riscv64.accesses import ACCESSES  # each facet when it is used
 
         return ACCESSES
 
-    @cached_property
+    @facet
     def frames(self) -> BlockFramer:
         from inference.isa.riscv64.blocks import FRAMER  # each facet when it is used
 
         return FRAMER
 
-    @cached_property
+    @facet
     def front_end(self) -> FrontEndMaker:
         from inference.isa.riscv64 import front_end  # each facet when it is used
 
         return front_end
 
-    @cached_property
+    @facet
     def chains(self) -> LatencyChainMaker:
         from inference.isa.riscv64 import chains  # each facet when it is used
 
         return chains
 
-    @cached_property
+    @facet
     def bodies(self) -> BodyMaker:
         from inference.isa.riscv64.assembling import BODIES  # each facet when it is used
 
         return BODIES
 
-    @cached_property
+    @facet
     def dependent_blocks(self) -> DependentBlockMaker:
         from inference.isa.riscv64.assembling import DEPENDENT_BLOCKS  # each facet when it is used
 
         return DEPENDENT_BLOCKS
 
-    @cached_property
+    @facet
     def memory_variants(self) -> MemoryVariantMaker:
         from inference.isa.riscv64.changes import MEMORY_VARIANTS  # each facet when it is used
 
         return MEMORY_VARIANTS
 
-    @cached_property
+    @facet
     def tools(self) -> LlvmSide:
         from inference.isa.riscv64 import tools  # each facet when it is used
 
         return tools
 
-    @cached_property
+    @facet
     def changes(self) -> BlockChanger:
         from inference.isa.riscv64.changes import CHANGES  # each facet when it is used
 
         return CHANGES
 
-    @cached_property
+    @facet
     def operands(self) -> OperandChooser[Any]:
         from inference.isa.riscv64.sampling import SAMPLING  # each facet when it is used
 
         return SAMPLING
 
-    @cached_property
+    @facet
     def names(self) -> ForeignNames:
         from inference.isa.riscv64.tools import NAMES  # each facet when it is used
 
         return NAMES
 
-    @cached_property
+    @facet
     def learn_extensions(self) -> Mapping[str, Callable[[], LearntDocument]]:
         from inference.isa.riscv64.vector.learning import learn_forms  # each facet when it is used
 
         return {"V": learn_forms}
 
-    @cached_property
+    @facet
     def register_groups(self) -> Sequence[Mapping[int, str]]:
         from inference.isa.riscv64.vector.modes import register_groups  # each facet when it is used
 

@@ -93,7 +93,7 @@ _SETS = (
 )
 
 
-def _recognised(text: str, usual: str) -> str:
+def _recognise_set(text: str, usual: str) -> str:
     """The set whose lines are most; "" where no line is certain, or one of x86-64 is among them.
 
     `usual`: decides where all lines are valid in several sets.
@@ -184,7 +184,7 @@ def isa_of_text(text: str, usual: str = DEFAULT) -> str:
     >>> isa_of_text("ldr x0, [x1]"), isa_of_text("lw a0, 8(sp)"), isa_of_text("4801d8")
     ('AArch64', 'RISC-V', 'x86-64')
     """
-    if isa := _recognised(text, usual):
+    if isa := _recognise_set(text, usual):
         return isa
     return DEFAULT if usual != DEFAULT and any(map(_X86_REGISTER.search, _code_lines(text))) else usual
 
@@ -193,7 +193,7 @@ def foreign_line_test(isa: str) -> Callable[[str], bool]:
     """A test whether one line of a longer text is code of another set than this; quick for other lines."""
 
     def is_foreign(line: str) -> bool:
-        return (isa != DEFAULT and _is_x86_line(line)) or _recognised(line, isa) not in ("", isa)
+        return (isa != DEFAULT and _is_x86_line(line)) or _recognise_set(line, isa) not in ("", isa)
 
     return is_foreign
 

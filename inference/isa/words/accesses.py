@@ -27,7 +27,7 @@ class RegisterPart(NamedTuple):
 
     Attributes:
         bank: `GENERAL`, `VECTOR`, `FLOAT`, or `ZERO` for what reads as 0 and keeps nothing.
-        number: Of the register, of several ones of the first; behind 31 follows 0.
+        number: Number of the register, of several ones of the first; behind 31 follows 0.
         bits: All bits that the operand has: of the element, of all registers of a list.
         span: Number of registers.
         element: Index of the element in each of them, None for the registers' low bits.
@@ -49,7 +49,7 @@ class InMemory:
         index: Added to the base; behind a moving base it is what the base moves by.
         extend: How the index is extended: `lsl` (not at all), `uxtw`, `sxtw`, `sxtx`; "" without index.
         shift: Bits by which the index is shifted.
-        displacement: In bytes; of a moving base what it moves by.
+        displacement: Displacement in bytes; of a moving base what it moves by.
         bits: Accessed bits, 0 for an address.
         moves: `pre`, `post` or "": whether the base is moved before or after the access.
         page: The displacement counts from the start of the instruction's page of 4 KiB.
@@ -70,7 +70,7 @@ class NamedImmediate(NamedTuple):
 
     Attributes:
         word: `lsl`, `sxtw`, `eq`, `ish`, …; "" for a floating-point number.
-        value: Of the shift; of others the number that is encoded.
+        value: Value of the shift; of others the number that is encoded.
     """
 
     word: str
@@ -86,7 +86,8 @@ class DecodedInstruction(NamedTuple):
 
     Attributes:
         word: The machine code as a number.
-        mnemonic: As the disassembler writes it (`cmp`, not `subs`); "" where the word is none that is known.
+        mnemonic: Mnemonic as the disassembler writes it (`cmp`, not `subs`); "" where the word is none that
+            is known.
         scheme: The text of its scheme, None without one.
         form: The scheme, with the accesses of its operands; None for an unknown word.
         operands: The values of the form's explicit operands, in the order of `form.operands`.

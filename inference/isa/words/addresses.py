@@ -65,7 +65,7 @@ class BlockInterpreter(SymbolicState):
     def _extends_sign(self, mnemonic: str) -> bool:
         """Whether a load extends the sign of what it loads."""
 
-    def _modified(self, value: Value, modifier: NamedImmediate, bits: int) -> Value:
+    def _modify(self, value: Value, modifier: NamedImmediate, bits: int) -> Value:
         """A source that is shifted or extended by its instruction."""
         return self.unknown("modified", modifier, bits, value)
 
@@ -179,7 +179,7 @@ class BlockInterpreter(SymbolicState):
         sources: list[Value] = []
         for access, value in explicit_operands(decoded)[1:]:
             if isinstance(value, NamedImmediate) and sources:
-                sources[-1] = self._modified(sources[-1], value, bits)
+                sources[-1] = self._modify(sources[-1], value, bits)
             elif isinstance(value, RegisterPart) and "R" in access:
                 sources.append(self._part_value(value, value.bits))
             elif isinstance(value, int):

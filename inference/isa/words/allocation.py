@@ -89,7 +89,7 @@ class WordAllocator:
         """`copy`: the schemes of one copy, which is repeated. Raises `WordAllocationError`."""
         self._sets = registers
         choices = {choice for scheme in copy for choice in scheme.choices}
-        self._candidates = {choice: self._fitting(choice) for choice in choices}
+        self._candidates = {choice: self._fitting_registers(choice) for choice in choices}
         self._last_uses = [0] * 32, [0] * 32  # of general-purpose registers, and of others
         self._last_slots: dict[int, int] = {}
         self._time = 0
@@ -122,7 +122,7 @@ class WordAllocator:
         last_uses[register : register + choice.span] = [self._time] * choice.span
         return register
 
-    def _fitting(self, choice: OperandChoice) -> tuple[int, ...]:
+    def _fitting_registers(self, choice: OperandChoice) -> tuple[int, ...]:
         families = self.families(choice.bank, choice.role)
         firsts = tuple(
             first

@@ -36,18 +36,18 @@ class BodyLanguage(NamedTuple):
     """How the bodies of an instruction set are written.
 
     Attributes:
-        name: Of the instruction set.
+        name: Name of the instruction set.
         schemes: {text: scheme}.
-        forms: Of operands, by name.
+        forms: Forms of operands, by name.
         bank_of: The bank of an operand's registers.
         allocator: Chooses registers for the schemes of one copy. Raises `WordAllocationError`.
         memory: Number of the register that points to the middle of the memory.
-        frame: Of usual bodies, for a processor with these features; None where unknown.
+        frame: Frame of usual bodies, for a processor with these features; None where unknown.
         setting: Lines in front of all copies, which set what the schemes of a copy need. Raises
             `CannotMeasureError` where they need different settings.
         encode: Machine code of each line. Raises `AssemblerError`.
         refused: {scheme that `encode` does not know: its message}.
-        missing_feature: As in `SchemeCatalogue`.
+        missing_feature: Missing feature as in `SchemeCatalogue`.
         needs_assembler: Whether llvm-mc encodes the lines.
     """
 

@@ -60,12 +60,12 @@ class AssemblySyntax(NamedTuple):
     """The assembly of an instruction set.
 
     Attributes:
-        name: Of the instruction set.
+        name: Name of the instruction set.
         read: The instructions of a statement without label and comment, usually one; with False for the
             second argument none is compressed. Raises `BlockError`.
         is_mnemonic: Whether a word is a mnemonic.
         steps_of: Decodes machine code at an address. Raises `BlockError`.
-        markers: Of regions.
+        markers: Markers of regions.
         data_bytes: {data directive whose plain numbers may be instructions: bytes of a number}.
         code_directive: The one of these that is never data.
         harmless: Further directives without effect.
@@ -291,7 +291,7 @@ def _lay_out(
         for name in statement.labels:
             places.setdefault(name, []).append(number)
     targets = [_target(statement, number, places) for number, statement in enumerate(statements)]
-    codes = [_encoded(statement, 0) for statement in statements]
+    codes = [_encode(statement, 0) for statement in statements]
     is_changed = True
     while is_changed:  # a jump that reaches too far for its short form moves others apart
         addresses = list(accumulate(map(len, codes), initial=0))
@@ -299,7 +299,7 @@ def _lay_out(
         for number, (statement, target) in enumerate(zip(statements, targets, strict=True)):
             if target is not None:
                 place, offset = target
-                code = _encoded(statement, addresses[place] + offset - addresses[number])
+                code = _encode(statement, addresses[place] + offset - addresses[number])
                 is_changed = is_changed or len(code) != len(codes[number])
                 codes[number] = code
     for number, (statement, target) in enumerate(zip(statements, targets, strict=True)):
@@ -324,7 +324,7 @@ def _lay_out(
         )
 
 
-def _encoded(statement: _Statement, distance: int) -> bytes:
+def _encode(statement: _Statement, distance: int) -> bytes:
     """The code of a statement whose target is so far away. Raises `BlockError` with the place."""
     instruction = statement.instruction
     if instruction is None:

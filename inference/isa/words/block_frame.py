@@ -36,10 +36,10 @@ class WordFramer:
         name, jump = self._mnemonic_of(branch), self._mnemonic_of(self._jump)
         if name == jump:
             return Iteration(
-                self._padded(block.body, [self._jump]), loop_note=f"measured in a loop closed by {jump}"
+                self._pad_body(block.body, [self._jump]), loop_note=f"measured in a loop closed by {jump}"
             )
         words = f"measured in a loop closed by {name}, or by {jump} where {name} falls through"
-        return Iteration(self._padded(block.body, [branch, self._jump]), loop_note=words)
+        return Iteration(self._pad_body(block.body, [branch, self._jump]), loop_note=words)
 
     def walk_end(self, block: Block, copies: int, registers: Mapping[str, int]) -> bytes:
         """Nothing: only simulated cores execute these blocks, and those have no cache to leave."""
@@ -61,7 +61,7 @@ class WordFramer:
         del block
         return ""
 
-    def _padded(self, body: bytes, jumps: Sequence[bytes]) -> bytes:
+    def _pad_body(self, body: bytes, jumps: Sequence[bytes]) -> bytes:
         """The body followed by jumps to the next line of the instruction cache."""
         end = len(body) + len(self._jump) * len(jumps)
         end += -end % LINE

@@ -31,7 +31,7 @@ class BlockSyntax(NamedTuple):
     """What the blocks of an instruction set are made of.
 
     Attributes:
-        name: Of the instruction set.
+        name: Name of the instruction set.
         writer: The writer of the texts with its version.
         general: General-purpose registers by number.
         machine: Number of the instruction set in ELF files, and their flags.
@@ -121,7 +121,7 @@ class WordBlocks:
     """Blocks from machine code, and back to text. Methods raise `BlockError`.
 
     Args:
-        syntax: Of the blocks.
+        syntax: Syntax of the blocks.
         instruction: The class of their instructions.
     """
 
@@ -140,7 +140,7 @@ class WordBlocks:
             raise BlockError(f"a basic block has at most {MAX_INSTRUCTIONS} instructions, not {len(steps)}")
         instructions = tuple(
             self._instruction(instruction.code, instruction)
-            for instruction in self.syntax.in_context(self._decoded(code))
+            for instruction in self.syntax.in_context(self._decode(code))
         )
         if _is_closing(steps[-1]):
             return Block(code, instructions[:-1], instructions[-1])
@@ -153,14 +153,14 @@ class WordBlocks:
 
     def mnemonics_of(self, code: bytes) -> tuple[str, ...]:
         refuse_length(code)
-        return tuple(instruction.mnemonic for instruction in self._decoded(code))
+        return tuple(instruction.mnemonic for instruction in self._decode(code))
 
     def schemes_of_bytes(self, code: bytes) -> tuple[str | None, ...]:
-        instructions = self._decoded(self.body_of(code))
+        instructions = self._decode(self.body_of(code))
         return tuple(instruction.scheme for instruction in self.syntax.in_context(instructions))
 
     def steps_of(self, code: bytes, address: int = 0) -> list[CodeStep]:
-        return list(_steps(self._decoded(code), address))
+        return list(_steps(self._decode(code), address))
 
     def steps_of_region(self, code: bytes, address: int) -> Iterator[CodeStep]:
         return _steps(map(self.syntax.decode, self.syntax.words_of(code)), address)
@@ -204,7 +204,7 @@ class WordBlocks:
             pass
         return f"{self.syntax.directive(instruction)} {self.syntax.comment} {text}"
 
-    def _decoded(self, code: bytes) -> list[DecodedInstruction]:
+    def _decode(self, code: bytes) -> list[DecodedInstruction]:
         syntax = self.syntax
         if len(code) % syntax.alignment:
             raise BlockError(

@@ -53,8 +53,8 @@ class ChainSet(ABC):
     Attributes:
         general: Numbers of general-purpose registers that links may use.
         others: {pool: the same of other registers}; see `pool_of`.
-        scratch: Of a general-purpose register for ways between classes.
-        bases: Of registers that point to memory: of loads, of stores.
+        scratch: Number of a general-purpose register for ways between classes.
+        bases: Bases of registers that point to memory: of loads, of stores.
         connectors: {bank: steps within it}.
         exclusive_or: Lines `{0} ^= {1}`, linked from the second and from the first operand.
     """
@@ -205,12 +205,12 @@ class Linker:
             return self._direct(), True, ""
         if source.is_in_address and target.name == BASE:
             chains = self._direct() if source.name.endswith(ADDRESS) else []
-            return [*chains, *self._closed(self._to_address)], True, ""
+            return [*chains, *self._close_chain(self._to_address)], True, ""
         if source.bank == target.bank and source.bank in self._set.connectors:
             return_path = self._to_address if source.is_in_address else self._within_bank
-            return [*self._direct(), *self._closed(return_path)], True, ""
+            return [*self._direct(), *self._close_chain(return_path)], True, ""
         why = f"from {bank_in_words(source)} to {bank_in_words(target)}: known only in sum with the way back"
-        return self._closed(self._between_classes), False, why
+        return self._close_chain(self._between_classes), False, why
 
     def _direct(self) -> list[_ChainText]:
         """The scheme alone: its destination is its source."""
@@ -228,10 +228,10 @@ class Linker:
         registers = self.registers(shared=True)
         return [_ChainText((*self.initialization(registers), self.line(registers)), (self._link,))]
 
-    def _closed(self, path: _Way) -> list[_ChainText]:
+    def _close_chain(self, path: _Way) -> list[_ChainText]:
         registers = self.registers(shared=False)
         if self._source.name in self._values:
-            path = self._restored
+            path = self._restore_source
         instance = [*self.initialization(registers), self.line(registers)]
         return [_ChainText((*instance, *lines), (self._link, *links)) for lines, links in path(registers)]
 
@@ -298,7 +298,7 @@ class Linker:
                 order = (target, *[source] * (times - 1))
                 yield [step.line.format(source, of) for of in order], [step.link] * times
 
-    def _restored(self, registers: dict[str, int]) -> Iterator[Steps]:
+    def _restore_source(self, registers: dict[str, int]) -> Iterator[Steps]:
         """The source's value made of any; destination and source are in one bank."""
         source, target = registers[self._source.name], registers[self._target.name]
         constants, steps, links = self._set.restoring(self._source, self._values[self._source.name])

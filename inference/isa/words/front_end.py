@@ -103,20 +103,20 @@ class WordFrontEnd:
         for name, filler in {**self.fillers, "NOPs": [self._nop]}.items():
             for size in _SIZES:
                 codes = [filler[k % len(filler)] for k in range(size)]
-                yield FrontEndCode(Aspect.SIZE, name, size, _timed(codes, copies=1, loop=True))
+                yield FrontEndCode(Aspect.SIZE, name, size, _time_codes(codes, copies=1, loop=True))
 
     def _short_loop_codes(self) -> Iterator[FrontEndCode]:
         for name, filler in {**self.fillers, "NOPs": [self._nop]}.items():
             for size in SHORT_LOOPS:
                 codes = [filler[k % len(filler)] for k in range(size)]
-                yield FrontEndCode(Aspect.SHORT_LOOP, name, size, _timed(codes, copies=1, loop=True))
+                yield FrontEndCode(Aspect.SHORT_LOOP, name, size, _time_codes(codes, copies=1, loop=True))
 
     def _straight_codes(self) -> Iterator[FrontEndCode]:
         for length, nop in self.nops.items():
-            yield FrontEndCode(Aspect.LOOP_LENGTH, "", length, _timed([nop], loop=True))
-            yield FrontEndCode(Aspect.STRAIGHT_LENGTH, "", length, _timed([nop], copies=_STRAIGHT))
+            yield FrontEndCode(Aspect.LOOP_LENGTH, "", length, _time_codes([nop], loop=True))
+            yield FrontEndCode(Aspect.STRAIGHT_LENGTH, "", length, _time_codes([nop], copies=_STRAIGHT))
         for name, filler in {**self.fillers, "NOPs": [self._nop]}.items():
-            code = _timed(filler, copies=_STRAIGHT // len(filler))
+            code = _time_codes(filler, copies=_STRAIGHT // len(filler))
             yield FrontEndCode(Aspect.STRAIGHT, name, len(filler[0]), code)
 
     def _mix_codes(self) -> Iterator[FrontEndCode]:
@@ -125,7 +125,7 @@ class WordFrontEnd:
             long, short = (self.nops[length] for length in sorted(self.nops, reverse=True))
             for longer in range(1, count):
                 codes = [long if k * longer % count < longer else short for k in range(count)]
-                timed = _timed(codes, copies=_STRAIGHT // count)
+                timed = _time_codes(codes, copies=_STRAIGHT // count)
                 yield FrontEndCode(Aspect.STRAIGHT_MIX, f"{count} even", len(timed.code), timed)
 
     def _jump_codes(self) -> Iterator[FrontEndCode]:
@@ -133,21 +133,21 @@ class WordFrontEnd:
             skipped = self.trap * (between // len(self.trap))
             code = TimedCode(self.jump(between) + skipped, 1, loop=True, copies=copies)
             yield FrontEndCode(Aspect.JUMP, "", between, code)
-        smallest = _timed([self._nop], copies=1, loop=True)
+        smallest = _time_codes([self._nop], copies=1, loop=True)
         yield FrontEndCode(Aspect.JUMP, "smallest loop", len(self._nop), smallest)
-        yield FrontEndCode(Aspect.UNTAKEN, "", 0, _timed([self.untaken], loop=True))
+        yield FrontEndCode(Aspect.UNTAKEN, "", 0, _time_codes([self.untaken], loop=True))
 
     def _offset_codes(self) -> Iterator[FrontEndCode]:
         for offset in _OFFSETS:
-            code = _timed([self._nop] * _LOOP_NOPS, copies=1, loop=True, offset=offset)
+            code = _time_codes([self._nop] * _LOOP_NOPS, copies=1, loop=True, offset=offset)
             yield FrontEndCode(Aspect.OFFSET, "", offset, code)
 
     def _pair_codes(self, pair: PairCode) -> Iterator[FrontEndCode]:
         apart = (pair.first, self.between, pair.second)
         for adjacent, codes in ((1, (pair.first, pair.second, self.between)), (0, apart)):
-            timed = _timed([*codes, *[self._nop] * _FUSION_NOPS], loop=True)
+            timed = _time_codes([*codes, *[self._nop] * _FUSION_NOPS], loop=True)
             yield FrontEndCode(pair.aspect, pair.name, adjacent, replace(timed, registers=pair.registers))
 
 
-def _timed(codes: Sequence[bytes], *, copies: int = 0, loop: bool = False, offset: int = 0) -> TimedCode:
+def _time_codes(codes: Sequence[bytes], *, copies: int = 0, loop: bool = False, offset: int = 0) -> TimedCode:
     return TimedCode(b"".join(codes), len(codes), loop=loop, copies=copies, offset=offset)

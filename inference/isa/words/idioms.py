@@ -25,7 +25,7 @@ class IdiomMaker:
     """Makes the chains of idioms of an instruction set.
 
     Args:
-        chain_set: Of the instruction set.
+        chain_set: Chain set of the instruction set.
         registers: {pool: registers in which independent instances take turns}.
         code_of: Machine code of lines. Raises `NoChainError` for a line that has none.
         additions: Independent additions, a line each.

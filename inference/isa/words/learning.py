@@ -53,7 +53,7 @@ class Template:
     Attributes:
         line: A format whose fields are the slots' numbers.
         slots: What varies.
-        bits: Of the machine code.
+        bits: Bits of the machine code.
     """
 
     line: str
@@ -207,9 +207,9 @@ def learn_document(
 
     Args:
         document: Has the forms; what controls the flow is not seen in an encoding, and stays as it is there.
-        templates: By the texts of the forms.
+        templates: Templates by the texts of the forms.
         assemble: The assembler.
-        codecs: By name.
+        codecs: Codecs by name.
         further_fields: Fields of a form's operands that its template does not have, from its text and fields.
     """
     known_encodings = read_instruction_set(document.read_bytes()).encodings
@@ -231,7 +231,15 @@ def learn_document(
 def assembled_words(
     lines: Sequence[str], triple: str, cpu: str, features: str, size: int = 4
 ) -> list[int | None]:
-    """The machine code of each line, of `size` bytes, in two calls of llvm-mc; None for a refused line.
+    """The machine code of each line, in two calls of llvm-mc.
+
+    Args:
+        lines: Lines of one instruction each.
+        triple, cpu, features: The target, as llvm-mc's options.
+        size: Bytes of an instruction.
+
+    Returns:
+        None for a refused line.
 
     Raises:
         AssemblerError: llvm-mc is missing or fails.

@@ -205,7 +205,7 @@ class _ListingReader:
             self.unresolved_jumps, self.contradictions = [], []
             places = {label: start for names, start in zip(labels, starts, strict=False) for label in names}
             instructions = [
-                self._placed(place.line, names, places, start)
+                self._place(place.line, names, places, start)
                 for place, names, start in zip(part, labels, starts, strict=False)
             ]
             ends = list(accumulate((len(instruction.code) for instruction in instructions), initial=0))
@@ -213,7 +213,7 @@ class _ListingReader:
                 return instructions
             starts = ends
 
-    def _placed(
+    def _place(
         self, line: ListedLine, labels: tuple[str, ...], places: Mapping[str, int], address: int
     ) -> ProgramInstruction:
         try:

@@ -44,12 +44,12 @@ class MemoryRegisters:
     """The registers of an instruction set's memory chains.
 
     Attributes:
-        chain_set: Of the instruction set.
+        chain_set: Chain set of the instruction set.
         code_of: Machine code of lines.
         value: Number of the register that is stored and loaded, of each bank.
         free: Numbers of general-purpose registers that loads may write.
         bank: Name of the other bank.
-        bits: Of its loads.
+        bits: Bits of its loads.
         pairs: As `GENERAL_PAIRS`, of that bank.
         to_general: {bits: a line from its register to the general-purpose one, and its link}.
     """
@@ -64,7 +64,7 @@ class MemoryRegisters:
     to_general: Mapping[int, ConnectorStep]
 
     def chains(self) -> tuple[MemoryChain, ...]:
-        return (*self._loads(), *self._forwarded(), *self._unchained())
+        return (*self._loads(), *self._forwarding_chains(), *self._throughput_codes())
 
     def _loads(self) -> Iterator[MemoryChain]:
         chain_set, general = self.chain_set, self.value["general"]
@@ -81,7 +81,7 @@ class MemoryRegisters:
             chain = self._chain([line, out.line, *restore], way)
             yield MemoryChain(0, bits, self.bank, "[base]", chain, isolated=False)
 
-    def _forwarded(self) -> Iterator[MemoryChain]:
+    def _forwarding_chains(self) -> Iterator[MemoryChain]:
         for bank, pairs in (("general", GENERAL_PAIRS), (self.bank, self.pairs)):
             number, base = self.value[bank], self.chain_set.bases[1]
             (connector, *_) = self.chain_set.connectors[bank]
@@ -90,9 +90,9 @@ class MemoryRegisters:
                     self._move(bank, number, stored, base, stores=True)[0],
                     self._move(bank, number, loaded, base, offset)[0],
                 ]
-                yield from self._closed(stored, loaded, offset, bank, lines, connector)
+                yield from self._forwarding_chain(stored, loaded, offset, bank, lines, connector)
 
-    def _closed(
+    def _forwarding_chain(
         self, stored: int, loaded: int, offset: int, bank: str, lines: Sequence[str], connector: ConnectorStep
     ) -> Iterator[MemoryChain]:
         """A store and a load of its value, with connectors from the one to the other."""
@@ -104,7 +104,7 @@ class MemoryRegisters:
             chain = self._chain([*lines, *[connector.line.format(number, number)] * between], links)
             yield MemoryChain(stored, loaded, bank, _SAME, chain, offset, between)
 
-    def _unchained(self) -> Iterator[MemoryChain]:
+    def _throughput_codes(self) -> Iterator[MemoryChain]:
         """Codes for throughput: loads and stores alone, and a load that is wider than the store before it."""
         number, (load_base, base) = self.value["general"], self.chain_set.bases
         for name, offsets in _STORE_OFFSETS.items():

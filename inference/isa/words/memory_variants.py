@@ -61,7 +61,7 @@ class WordMemoryVariants:
             AddressRelation.BASE: [(base, displacement) for base in bases],
         }
         code_by_relation = {
-            kind: self._encoded(words, dict(zip(places, address, strict=True)))
+            kind: self._encode(words, dict(zip(places, address, strict=True)))
             for kind, address in addresses.items()
         }
         return MemoryVariants(code_by_relation, twice, untouched)
@@ -91,7 +91,7 @@ class WordMemoryVariants:
     def _candidates(self) -> Iterable[int]:
         return (number for number in self._language.pointers if number != self._language.stack_pointer)
 
-    def _encoded(self, words: Sequence[DecodedInstruction], addresses: dict[int, _Address]) -> bytes:
+    def _encode(self, words: Sequence[DecodedInstruction], addresses: dict[int, _Address]) -> bytes:
         code = b""
         for number, word in enumerate(words):
             if number not in addresses:

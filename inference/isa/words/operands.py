@@ -86,13 +86,13 @@ def _coder(operand: Operand, form: OperandForm, fields: Fields) -> OperandCoder:
         return _address(fields[""], is_page=_PAGE in operand.name)
     named = _NAMED.fullmatch(operand.name)
     if named is not None:
-        return _named(named[1], int(named[2] or 0), fields)
+        return _named_coder(named[1], int(named[2] or 0), fields)
     if operand.name == _CONDITION:
         return _named_number("", fields[""])
-    return _number(fields[""]) if fields else OperandCoder(lambda _word: None, _nothing)
+    return _number(fields[""]) if fields else OperandCoder(lambda _word: None, _no_values)
 
 
-def _nothing(operand: OperandValue) -> Values:
+def _no_values(operand: OperandValue) -> Values:
     return {}
 
 
@@ -124,7 +124,7 @@ def _named_number(word_text: str, field: tuple[Field, Codec]) -> OperandCoder:
     return OperandCoder(decode, lambda operand: {"": getattr(operand, "value", None)})
 
 
-def _named(word_text: str, amount: int, fields: Fields) -> OperandCoder:
+def _named_coder(word_text: str, amount: int, fields: Fields) -> OperandCoder:
     if fields:
         return _named_number(word_text, fields[""])
     fixed = NamedImmediate(word_text, amount)
@@ -189,7 +189,7 @@ def _fixed_register(form: OperandForm) -> OperandCoder:
     """A register without a field, such as `v0`."""
     (name,) = form.registers
     part = RegisterPart(_BANKS[name[0]], int(name[1:]), form.width)
-    return OperandCoder(lambda _word: part, _nothing)
+    return OperandCoder(lambda _word: part, _no_values)
 
 
 _BANKS = {"x": GENERAL, "f": FLOAT, "v": VECTOR}

@@ -25,9 +25,9 @@ class WordForm:
     """An instruction of the document with what decodes and encodes it.
 
     Attributes:
-        form: With its operands and their accesses.
+        form: Form with its operands and their accesses.
         scheme: The text of its scheme in the catalogue, "" for none.
-        fields: Of the encoding, with their codecs.
+        fields: Fields of the encoding, with their codecs.
     """
 
     form: Scheme
@@ -143,9 +143,9 @@ class WordTable:
         """The forms with the word's bits in both parts."""
         upper = word & self._upper
         if upper not in self._coarse:
-            self._coarse[upper] = _fitting(self.forms, word, self._upper)
-        return _fitting(self._coarse[upper], word, self._lower)
+            self._coarse[upper] = _fitting_forms(self.forms, word, self._upper)
+        return _fitting_forms(self._coarse[upper], word, self._lower)
 
 
-def _fitting(forms: Sequence[WordForm], word: int, bits: int) -> tuple[WordForm, ...]:
+def _fitting_forms(forms: Sequence[WordForm], word: int, bits: int) -> tuple[WordForm, ...]:
     return tuple(form for form in forms if not (form.encoding.match ^ word) & form.encoding.mask & bits)

@@ -123,7 +123,7 @@ def unroll_in_order(
             half_bytes = len(code)
         for plan in sequence:
             for instruction in _instructions(plan, allocator):
-                code += _encoded(instruction, least_bytes)
+                code += _encode(instruction, least_bytes)
     used = dict.fromkeys(breaker.kind for plan in sequence for breaker in plan.demands.breakers)
     return LoopCode(bytes(code), copies, half_bytes, half_copies, allocator.chains(), tuple(used))
 
@@ -133,7 +133,7 @@ _MAX_PREFIXES = 3
 """Some decoders need a cycle for each further prefix."""
 
 
-def _encoded(instruction: Instruction, least_bytes: int) -> bytes:
+def _encode(instruction: Instruction, least_bytes: int) -> bytes:
     encoder = Encoder(64)
     encoder.encode(instruction, ADDRESS_OF_CODE)
     code = encoder.take_buffer()

@@ -66,12 +66,12 @@ def iteration_of(block: Block) -> Iteration:
     jump = Decoder(64, block.closing.code).decode()
     name = MNEMONICS[jump.mnemonic]
     if jump.flow_control == FlowControl.UNCONDITIONAL_BRANCH:
-        return Iteration(_padded(block.body, ["jmp"]), loop_note="measured in a loop closed by jmp")
+        return Iteration(_pad(block.body, ["jmp"]), loop_note="measured in a loop closed by jmp")
     condition = name.removeprefix("j")
     if (pair := _fused_pair(block, condition)) is not None:
         return pair
     words = f"measured in a loop closed by {name}, or by jmp where {name} falls through"
-    return Iteration(_padded(block.body, [name, "jmp"]), loop_note=words)
+    return Iteration(_pad(block.body, [name, "jmp"]), loop_note=words)
 
 
 def walk_end(block: Block, copies: int, registers: Mapping[str, int]) -> bytes:
@@ -81,7 +81,7 @@ def walk_end(block: Block, copies: int, registers: Mapping[str, int]) -> bytes:
     again once subtractions have cleared it. Registers that would still escape are left alone.
 
     Args:
-        block: Of which `copies` are in the loop.
+        block: Block of which `copies` are in the loop.
         copies: Before this code.
         registers: {name: start value}; 0 for others.
     """
@@ -123,7 +123,7 @@ def _fused_pair(block: Block, condition: str) -> Iteration | None:
         )
     body = block.body[: -len(last)] + encode(written)
     words = f"measured in a {text.partition(' ')[0]}/j{condition} loop"
-    return Iteration(_padded(body, [f"j{condition}"]), {register: value % 2**64}, words)
+    return Iteration(_pad(body, [f"j{condition}"]), {register: value % 2**64}, words)
 
 
 def _compares_registers(instruction: Instruction) -> bool:
@@ -132,7 +132,7 @@ def _compares_registers(instruction: Instruction) -> bool:
     return instruction.mnemonic in (Mnemonic.CMP, Mnemonic.TEST) and OpKind.MEMORY not in kinds
 
 
-def _padded(body: bytes, jumps: list[str]) -> bytes:
+def _pad(body: bytes, jumps: list[str]) -> bytes:
     """The body followed by jumps to the next line of the instruction cache."""
     sizes = [len(encode_jump(name, 0, _SHORT) or b"") for name in jumps]
     end = len(body) + sum(sizes)

@@ -80,17 +80,17 @@ def machine_bodies(schemes: Collection[str], flags: frozenset[str] | None, optio
 def context_of(schemes: Iterable[str], flags: Collection[str], options: Options = DEFAULTS) -> X86BodyContext:
     """The context of loop bodies of these schemes on a processor with these flags."""
     texts = list(schemes)
-    supported = [scheme for scheme in _described(texts) if not missing_feature(scheme, flags)]
+    supported = [scheme for scheme in _described_schemes(texts) if not missing_feature(scheme, flags)]
     avx = "avx" in flags and needs_avx(texts)
     return X86BodyContext.of(supported, avx=avx, flags=flags, options=options)
 
 
 def needs_avx(schemes: Iterable[str]) -> bool:
     """Whether a scheme needs loop bodies with AVX around them; legacy SSE needs them without."""
-    return any(scheme.encoding in _AVX_ENCODINGS for scheme in _described(schemes))
+    return any(scheme.encoding in _AVX_ENCODINGS for scheme in _described_schemes(schemes))
 
 
-def _described(texts: Iterable[str]) -> list[Scheme]:
+def _described_schemes(texts: Iterable[str]) -> list[Scheme]:
     return [pair[0] for text in texts if (pair := scheme_and_form(text)) is not None]
 
 

@@ -64,7 +64,7 @@ class X86BodyContext:
 
     Attributes:
         avx: VEX-encoded instructions are among them.
-        mask_bits: Of the processor's mask registers.
+        mask_bits: Mask bits of the processor's mask registers.
     """
 
     avx: bool = True

@@ -41,8 +41,13 @@ def category(
 ) -> str:
     """The category of an instruction; `system` where no rule applies.
 
-    `encoding` and `flow` are iced's `EncodingKind` and `FlowControl`; `string`: an operand is memory at rsi
-    or rdi, which distinguishes the string instruction `movsd` from the vector one.
+    Args:
+        mnemonic: Its mnemonic.
+        encoding: iced's `EncodingKind`.
+        features: CPU features that it needs.
+        flow: iced's `FlowControl`.
+        string: An operand is memory at rsi or rdi, which distinguishes the string instruction `movsd` from
+            the vector one.
     """
     if flow in _BY_FLOW:
         return _BY_FLOW[flow]

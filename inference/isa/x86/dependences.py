@@ -173,7 +173,7 @@ class _AccessReader:
             if operand.kind == "flags":
                 flag_accesses = [OperandAccess(FLAGS, f"flag {name}") for name in operand.registers]
             elif operand.kind == "memory" and operand.implicit and self._on_stack:
-                flag_accesses = [OperandAccess(_ON_STACK, memory=self._pushed(operand.width))]
+                flag_accesses = [OperandAccess(_ON_STACK, memory=self._pushed_place(operand.width))]
             else:
                 continue
             reads += flag_accesses if "R" in operand.access else []
@@ -230,7 +230,7 @@ class _AccessReader:
             if _is_tracked(register):
                 yield _location(register)
 
-    def _pushed(self, bits: int) -> MemoryPlace:
+    def _pushed_place(self, bits: int) -> MemoryPlace:
         behind = min(self._instruction.stack_pointer_increment, 0)
         return MemoryPlace(None, 0, bits, None, 0, STACK, behind)
 

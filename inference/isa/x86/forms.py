@@ -97,20 +97,20 @@ def forms(mnemonic: str | None = None) -> Iterator[Form]:
     opcodes = [info for info in map(OpCodeInfo, codes) if _is_usable(info)]
     prefixes = _operand_size_prefixes(opcodes)
     for info in opcodes:
-        for form in _filled(info, prefixes):
+        for form in _filled_forms(info, prefixes):
             yield from _with_variants(info, form)
-            yield from _narrowed(info, form)
+            yield from _narrowed_forms(info, form)
 
 
 def forms_of_code(code: CodeValue) -> Iterator[Form]:
     """The unrestricted forms of an opcode, in the same order; much quicker than all of a mnemonic."""
     info = OpCodeInfo(code)
     if _is_usable(info):
-        for form in _filled(info, _prefixes_of(MNEMONICS[info.mnemonic])):
+        for form in _filled_forms(info, _prefixes_of(MNEMONICS[info.mnemonic])):
             yield from _with_variants(info, form)
 
 
-def _filled(info: OpCodeInfo, prefixes: dict[CodeValue, str]) -> Iterator[Form]:
+def _filled_forms(info: OpCodeInfo, prefixes: dict[CodeValue, str]) -> Iterator[Form]:
     for filling in _fillings(info):
         yield Form(info.code, MNEMONICS[info.mnemonic], filling, prefixes.get(info.code, ""))
 
@@ -118,7 +118,7 @@ def _filled(info: OpCodeInfo, prefixes: dict[CodeValue, str]) -> Iterator[Form]:
 def _with_variants(info: OpCodeInfo, form: Form) -> Iterator[Form]:
     for variant in _evex_forms(info, form) if info.encoding == EncodingKind.EVEX else [form]:
         yield variant
-        yield from _prefixed(info, variant)
+        yield from _prefixed_forms(info, variant)
 
 
 @cache
@@ -210,7 +210,7 @@ def _fillings(info: OpCodeInfo) -> Iterator[tuple[Hole, ...]]:
         yield filling
 
 
-def _prefixed(info: OpCodeInfo, form: Form) -> Iterator[Form]:
+def _prefixed_forms(info: OpCodeInfo, form: Form) -> Iterator[Form]:
     if info.can_use_lock_prefix and form.holes[0].kind == "memory":
         yield replace(form, prefix="lock")
     if any(hole.shape in STRING_REGISTERS for hole in form.holes) and info.can_use_rep_prefix:
@@ -245,7 +245,7 @@ def _broadcast(info: OpCodeInfo, form: Form) -> Form:
     return replace(form, holes=filling, broadcast=copies)
 
 
-def _narrowed(info: OpCodeInfo, form: Form) -> Iterator[Form]:
+def _narrowed_forms(info: OpCodeInfo, form: Form) -> Iterator[Form]:
     """Restricted forms that published data sets distinguish.
 
     These are an 8-bit immediate of integer instructions fixed to 0 (a special case of some processors), the
@@ -266,7 +266,7 @@ def _narrowed(info: OpCodeInfo, form: Form) -> Iterator[Form]:
         yield from _register_halves(info, variant)
     for variant in variants[1:]:
         yield variant
-        yield from _prefixed(info, variant)
+        yield from _prefixed_forms(info, variant)
 
 
 def _is_integer(form: Form) -> bool:

@@ -70,7 +70,7 @@ def variants(code: bytes) -> MemoryVariants:
         AddressRelation.BASE: [_Address(base, first.displacement) for base in bases],
     }
     code_by_relation = {
-        kind: _encoded(instructions, dict(zip(places, addresses, strict=True)))
+        kind: _encode(instructions, dict(zip(places, addresses, strict=True)))
         for kind, addresses in addresses_by_relation.items()
     }
     return MemoryVariants(code_by_relation, twice, unchosen)
@@ -136,7 +136,7 @@ def _without_address(instruction: Instruction) -> Instruction:
     return copy
 
 
-def _encoded(instructions: Sequence[Instruction], addresses: dict[int, _Address]) -> bytes:
+def _encode(instructions: Sequence[Instruction], addresses: dict[int, _Address]) -> bytes:
     encoder = Encoder(64)
     code = bytearray()
     for number, instruction in enumerate(instructions):

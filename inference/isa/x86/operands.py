@@ -118,7 +118,7 @@ def _implicit_registers(form: Form, instruction: Instruction, info: InstructionI
         Operand(
             "register",
             names[widest[full]],
-            _joined(letters),
+            _join_access(letters),
             RegisterExt.size(widest[full]) * 8,
             (names[widest[full]],),
             implicit=True,
@@ -175,7 +175,7 @@ def _flag_names(bits: int) -> tuple[str, ...]:
     return tuple(name for bit, name in _FLAGS.items() if bits & bit)
 
 
-def _joined(letters: set[str]) -> Access:
+def _join_access(letters: set[str]) -> Access:
     if letters == {"R", "W"}:
         return "RW"
     if letters == {"R"}:

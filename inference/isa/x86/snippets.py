@@ -39,7 +39,7 @@ def used_registers(code: bytes, *, wide: bool) -> list[UsedRegister]:
 
     Not `wide`: the lower half of 512-bit vectors whose upper half is only cleared.
     """
-    return [_used_register(register if wide else _narrow(register)) for register in _used(code)]
+    return [_used_register(register if wide else _narrow(register)) for register in _used_registers(code)]
 
 
 def snippet_frame(schemes: Sequence[str]) -> Frame:
@@ -72,7 +72,7 @@ def _narrow(register: RegisterValue) -> RegisterValue:
     return cast("RegisterValue", Register.YMM0 + register - Register.ZMM0)
 
 
-def _used(code: bytes) -> list[RegisterValue]:
+def _used_registers(code: bytes) -> list[RegisterValue]:
     factory = InstructionInfoFactory()
     widest: dict[RegisterValue, RegisterValue] = {}
     for instruction in Decoder(64, code, ip=ADDRESS_OF_CODE):

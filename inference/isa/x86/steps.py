@@ -72,7 +72,7 @@ class Step:
     """An instruction with its general-purpose registers.
 
     Attributes:
-        reads_other_registers: It reads registers other than general-purpose ones.
+        reads_other_registers: Whether it reads registers other than general-purpose ones.
         accesses: Number of memory accesses; one that reads and writes counts twice.
         stack_increment: Bytes by which it moves the stack pointer like `push` and `pop`.
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 from inference.isa.block_facets import (
@@ -24,7 +23,7 @@ from inference.isa.facets import (
     Textbook,
 )
 from inference.isa.operand_slots import OperandChooser
-from inference.isa.target import IsaTarget
+from inference.isa.target import IsaTarget, facet
 from inference.isa.x86.isa_name import NAME
 
 
@@ -35,91 +34,91 @@ class X86Target(IsaTarget):
     plain_load = "mov GPR[64]:W, MEM[64]:R"
     plain_store = "mov MEM[64]:W, GPR[64]:R"
 
-    @cached_property
+    @facet
     def blocks(self) -> BlockReader:
         from inference.isa.x86 import blocks  # each facet when it is used
 
         return blocks
 
-    @cached_property
+    @facet
     def accesses(self) -> AccessReader:
         from inference.isa.x86 import accesses  # each facet when it is used
 
         return accesses
 
-    @cached_property
+    @facet
     def frames(self) -> BlockFramer:
         from inference.isa.x86 import block_frame  # each facet when it is used
 
         return block_frame
 
-    @cached_property
+    @facet
     def front_end(self) -> FrontEndMaker:
         from inference.isa.x86 import front_end  # each facet when it is used
 
         return front_end
 
-    @cached_property
+    @facet
     def chains(self) -> LatencyChainMaker:
         from inference.isa.x86 import latency_chains  # each facet when it is used
 
         return latency_chains
 
-    @cached_property
+    @facet
     def bodies(self) -> BodyMaker:
         from inference.isa.x86 import bodies  # each facet when it is used
 
         return bodies
 
-    @cached_property
+    @facet
     def tools(self) -> LlvmSide:
         from inference.isa.x86 import tools  # each facet when it is used
 
         return tools
 
-    @cached_property
+    @facet
     def snippets(self) -> SnippetRegisters:
         from inference.isa.x86 import snippets  # each facet when it is used
 
         return snippets
 
-    @cached_property
+    @facet
     def memory_variants(self) -> MemoryVariantMaker:
         from inference.isa.x86 import memory_variants  # each facet when it is used
 
         return memory_variants
 
-    @cached_property
+    @facet
     def dependent_blocks(self) -> DependentBlockMaker:
         from inference.isa.x86 import dependent_blocks  # each facet when it is used
 
         return dependent_blocks
 
-    @cached_property
+    @facet
     def changes(self) -> BlockChanger:
         from inference.isa.x86 import changes  # each facet when it is used
 
         return changes
 
-    @cached_property
+    @facet
     def operands(self) -> OperandChooser[Any]:
         from inference.isa.x86 import sampling  # each facet when it is used
 
         return sampling
 
-    @cached_property
+    @facet
     def schemes(self) -> SchemeCatalogue:
         from inference.isa.x86 import catalogue  # each facet when it is used
 
         return catalogue
 
-    @cached_property
+    @facet
     def textbook(self) -> Textbook:
         from inference.isa.x86 import textbook_facet  # each facet when it is used
 
         return textbook_facet
 
-    @cached_property
+    @facet
     def names(self) -> ForeignNames:
         from inference.isa.x86 import naming  # each facet when it is used
 

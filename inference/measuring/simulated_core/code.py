@@ -23,10 +23,10 @@ class ExecutedCode:
     """The way through some code.
 
     Args:
-        instructions: Those that are executed, in order, without jumps and branches.
+        instructions: Instructions that are executed, in order, without jumps and branches.
         fused: Places among them of instructions that share the slot of the one behind them.
         jumps: Jumps and branches on the way that are not fused with what precedes them.
-        detours: Those that lead elsewhere, fused ones included.
+        detours: Detours that lead elsewhere, fused ones included.
         size: Bytes of all that is executed.
     """
 

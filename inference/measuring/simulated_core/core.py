@@ -37,7 +37,7 @@ class SimulatedCore:
         isa: Its instruction set.
         model: All that is true of it. Parts that are not executed: `alone`, `bypasses`, `loop_code`,
             `unqueued`, and of the memory what is neither the load nor forwarding.
-        name: Of the core.
+        name: Name of the core.
 
     Raises:
         InvalidInputError: The model has no ports, or neither a scheduler nor slots per cycle.
@@ -93,7 +93,7 @@ class SimulatedCore:
         jumps = executed.jumps + is_loop  # a counter is fused with the jump that closes it
         uops += [SimulatedUop(0, len(executed.instructions) + number) for number in range(jumps)]
         slots = sum(uop.slots for uop in uops)
-        interval = _fetching(executed, limits, slots, is_loop=is_loop)
+        interval = _fetch_cycles(executed, limits, slots, is_loop=is_loop)
         program = SimulatedProgram(tuple(uops), len(self._ports), self.width, interval)
         return simulate(program, self._policy).cycles
 
@@ -109,7 +109,7 @@ class SimulatedCore:
         return self.model.mapping.ports
 
 
-def _fetching(code: ExecutedCode, limits: FrontEndLimits, slots: int, *, is_loop: bool) -> float:
+def _fetch_cycles(code: ExecutedCode, limits: FrontEndLimits, slots: int, *, is_loop: bool) -> float:
     """The fewest cycles from iteration to iteration by what precedes dispatch."""
     instructions = len(code.instructions) + code.jumps
     detours = code.detours + is_loop
@@ -145,9 +145,9 @@ class ExecutingHarness(PacedHarness):
     Args:
         core: Executes it.
         noise: Standard deviation of a Gaussian factor around 1 on each pass.
-        seed: Of the noise, which depends on it and on the code alone.
-        pace: As for `PacedHarness`.
-        contended_share: As for `PacedHarness`.
+        seed: Seed of the noise, which depends on it and on the code alone.
+        pace: Pace as for `PacedHarness`.
+        contended_share: Contended share as for `PacedHarness`.
     """
 
     def __init__(

@@ -303,16 +303,16 @@ class _Execution:
         if stores or (self._loading is None and self._computing is None):
             return join(*(later(source.value, cycles) for source, cycles in delayed), self._forwarded)
         if not loads or self._loading is None:
-            return self._issued(is_load=self._computing is None, sources=delayed, loads=loads)
+            return self._issued_value(is_load=self._computing is None, sources=delayed, loads=loads)
         if self._computing is None or not (plain or write.memory):
-            loaded = self._issued(is_load=True, sources=addresses, loads=True)
+            loaded = self._issued_value(is_load=True, sources=addresses, loads=True)
             return join(loaded, *(later(source.value, cycles) for source, cycles in plain))
         lowest = min((cycles for _, cycles in plain), default=UNKNOWN_LATENCY)
-        loaded = self._issued(is_load=True, sources=addresses, loads=True, earlier=lowest)
+        loaded = self._issued_value(is_load=True, sources=addresses, loads=True, earlier=lowest)
         self._needs[False] = join(self._needs[False], loaded)
-        return self._issued(is_load=False, sources=plain)
+        return self._issued_value(is_load=False, sources=plain)
 
-    def _issued(
+    def _issued_value(
         self,
         *,
         is_load: bool,

@@ -104,7 +104,7 @@ class _Tables:
             issue_width=float(width),
             slots={scheme: row.uops for scheme, row in rows.items() if row.uops > 1},
         )
-        chained = self._chained({scheme: codes[scheme] for scheme in rows}, schemes)
+        chained = self._chain_cycles({scheme: codes[scheme] for scheme in rows}, schemes)
         latencies = {
             scheme: self._latencies(schemes[scheme], row.latency, chained.get(scheme))
             for scheme, row in rows.items()
@@ -181,9 +181,9 @@ class _Tables:
                 raise PredictorError(f"the tables of {self._cpu} cannot be read: {error}") from error
             return {}, ()
 
-    def _chained(self, codes: Mapping[str, bytes], schemes: Mapping[str, Scheme]) -> dict[str, float]:
+    def _chain_cycles(self, codes: Mapping[str, bytes], schemes: Mapping[str, Scheme]) -> dict[str, float]:
         """Cycles from execution to execution of the schemes with one register that is read and written."""
-        updating = [text for text in codes if len(_updated(schemes[text])) == 1]
+        updating = [text for text in codes if len(_updated_registers(schemes[text])) == 1]
         answers = self._mca.predict([codes[text] for text in updating])
         return {
             text: answer.cycles
@@ -193,7 +193,7 @@ class _Tables:
 
     def _latencies(self, scheme: Scheme, latency: int, chained: float | None) -> OperandLatencies:
         links = chain_maker(self._mca.isa).links_of(scheme.text)
-        updated = _updated(scheme)
+        updated = _updated_registers(scheme)
         latencies: dict[tuple[str, str], float | None] = {}
         for link in links:
             if link.source.endswith("data") or link.destination.endswith("data"):
@@ -213,7 +213,7 @@ def _tolerant(release: Release) -> list[str]:
     return ["-skip-unsupported-instructions=any"] if is_new else []
 
 
-def _updated(scheme: Scheme) -> list[str]:
+def _updated_registers(scheme: Scheme) -> list[str]:
     """The registers that a scheme reads and writes, as in `ChainLink`."""
     explicit = [
         str(place)

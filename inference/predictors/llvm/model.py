@@ -40,7 +40,7 @@ class ModelAnswer:
         cycles: Inverse throughput by resources and dispatch alone.
         pressure: (resource, its cycles per execution), of used resources.
         text: The instructions in the syntax of GNU assemblers.
-        latency: Of the slowest instruction, in cycles.
+        latency: Latency of the slowest instruction, in cycles.
         failure: Why there is no answer; all other fields are empty then.
     """
 

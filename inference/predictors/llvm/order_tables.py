@@ -47,7 +47,7 @@ def with_order(
     """The model of a core that issues in order.
 
     Args:
-        model: Of the tables.
+        model: Model of the tables.
         mca: The same core.
         codes: {scheme: code of one instance}.
         table: {scheme: latency in the tables}.

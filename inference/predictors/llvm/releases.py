@@ -56,7 +56,7 @@ class Release:
 def list_releases() -> list[Release]:
     """Every release on the PATH and where packages install them, oldest first; one per version."""
     watched = [*_path(), *(Path("/", pattern).parents[_DEPTH] for pattern in _PLACES)]
-    return list(_releases_at(tuple((str(place), _changed(place)) for place in watched)))
+    return list(_releases_at(tuple((str(place), _changed_at(place)) for place in watched)))
 
 
 @lru_cache(maxsize=8)
@@ -93,7 +93,7 @@ def _path() -> list[Path]:
     return [Path(place) for place in os.environ.get("PATH", "").split(os.pathsep) if place]
 
 
-def _changed(place: Path | str) -> int:
+def _changed_at(place: Path | str) -> int:
     try:
         return Path(place).stat().st_mtime_ns
     except OSError:
@@ -113,7 +113,7 @@ def _candidates() -> list[Path]:
 
 
 @lru_cache(maxsize=64)
-def _probe_version(mca: str, _changed: int) -> Release | None:
+def _probe_version(mca: str, _changed_at: int) -> Release | None:
     """The release of a program by its version message; cached until the file changes."""
     try:
         output = run([mca, "--version"], limits=_LIMITS).stdout.decode(errors="replace")
@@ -163,11 +163,11 @@ def _sides() -> list[tuple[IsaTarget, LlvmSide]]:
 
 def _probe_processor(mca: str, side: LlvmSide, cpu: str) -> str:
     """llvm-mca's output for one instruction on this processor, or for `help`."""
-    return _report(mca, side.triple, cpu, side.probe, _changed(mca))
+    return _report(mca, side.triple, cpu, side.probe, _changed_at(mca))
 
 
 @lru_cache(maxsize=512)
-def _report(mca: str, triple: str, cpu: str, line: str, _changed: int) -> str:
+def _report(mca: str, triple: str, cpu: str, line: str, _changed_at: int) -> str:
     """The output, cached until the file changes."""
     command = [mca, f"-mtriple={triple}", f"-mcpu={cpu}", "-iterations=1"]
     try:

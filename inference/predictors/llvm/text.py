@@ -27,7 +27,7 @@ def texts_of(mc: str, blocks: Sequence[bytes], limits: Limits, side: LlvmSide) -
     Args:
         mc: The disassembler.
         blocks: Machine code.
-        limits: Of each call.
+        limits: Limits of each call.
         side: The facet of the blocks' instruction set.
 
     Returns:
@@ -39,7 +39,7 @@ def texts_of(mc: str, blocks: Sequence[bytes], limits: Limits, side: LlvmSide) -
     """
     texts: list[Text | Answer] = []
     for group in _groups(blocks, side):
-        texts += _disassembled(mc, group, limits, side)
+        texts += _disassemble(mc, group, limits, side)
     return texts
 
 
@@ -58,7 +58,7 @@ def _groups(blocks: Sequence[bytes], side: LlvmSide) -> Iterator[Sequence[bytes]
         yield blocks[begin:]
 
 
-def _disassembled(mc: str, blocks: Sequence[bytes], limits: Limits, side: LlvmSide) -> list[Text | Answer]:
+def _disassemble(mc: str, blocks: Sequence[bytes], limits: Limits, side: LlvmSide) -> list[Text | Answer]:
     stdin = "".join(
         f"[{_hex_bytes(block)}]\n{_hex_bytes(side.separator(number))}\n"
         for number, block in enumerate(blocks)

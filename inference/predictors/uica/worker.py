@@ -47,7 +47,7 @@ def _analysis(tool: str, config: Any, init: str) -> Callable[[str], dict[str, An
     xed = importlib.import_module("xed")
     instructions = importlib.import_module("instructions")
     data = importlib.import_module(f"instrData.{config.name}_data")
-    cycles = _simulated(config, init) if tool == "uica" else _bounded(config)
+    cycles = _simulation_of(config, init) if tool == "uica" else _bounds_of(config)
     chip = config.XEDName if tool == "uica" else _FACILES_CHIP
 
     def analysed(digits: str) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def _analysis(tool: str, config: Any, init: str) -> Callable[[str], dict[str, An
     return analysed
 
 
-def _simulated(config: Any, init: str) -> Callable[[str, Any, Any], float]:
+def _simulation_of(config: Any, init: str) -> Callable[[str, Any, Any], float]:
     uica = importlib.import_module("uiCA")
 
     def cycles(_digits: str, decoded: Any, _listed: Any) -> float:
@@ -73,7 +73,7 @@ def _simulated(config: Any, init: str) -> Callable[[str, Any, Any], float]:
     return cycles
 
 
-def _bounded(config: Any) -> Callable[[str, Any, Any], float]:
+def _bounds_of(config: Any) -> Callable[[str, Any, Any], float]:
     facile = importlib.import_module("facile")
 
     def cycles(digits: str, decoded: Any, listed: Any) -> float:

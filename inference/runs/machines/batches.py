@@ -62,7 +62,7 @@ def lease(machine_id: int, session: int) -> LeasedBatch | None:
     )
     # Columns instead of objects, here and below: every millisecond on this path is one per experiment.
     columns = candidates.order_by("id").values_list("pk", "fence", "attempts", "content")
-    while (row := _preferred(machine_id, candidates, columns)) is not None:
+    while (row := _preferred_row(machine_id, candidates, columns)) is not None:
         number, fence, attempts, content = row
         unchanged = BatchRow.objects.filter(pk=number, state=BatchRow.State.WAITING, fence=fence)
         if attempts >= MAX_ATTEMPTS:
@@ -86,7 +86,7 @@ def lease(machine_id: int, session: int) -> LeasedBatch | None:
 _Row = tuple[int, int, int, Json]
 
 
-def _preferred(
+def _preferred_row(
     machine_id: int, candidates: QuerySet[BatchRow], columns: QuerySet[BatchRow, _Row]
 ) -> _Row | None:
     kinds = set(candidates.order_by().values_list("run__kind", flat=True).distinct())
@@ -106,7 +106,17 @@ def _had_turns(machine_id: int, interactive: Collection[str]) -> bool:
 
 
 def reclaim(machine_id: int, session: int, batch: int, fence: int) -> bool:
-    """Renew an agent's lease for its new connection; False if the batch was leased again since."""
+    """Renew an agent's lease for its new connection.
+
+    Args:
+        machine_id: Machine of the agent.
+        session: Id of the new connection.
+        batch: Id of the leased batch.
+        fence: Number of the lease.
+
+    Returns:
+        False if the batch was leased again since.
+    """
     waiting = BatchRow.objects.filter(pk=batch, machine=machine_id, state=BatchRow.State.WAITING)
     rows = waiting.filter(fence=fence, attempts__gt=0, run__state__in=_ACTIVE_RUN_STATES)
     return bool(rows.update(state=BatchRow.State.LEASED, session=session))
@@ -114,16 +124,26 @@ def reclaim(machine_id: int, session: int, batch: int, fence: int) -> bool:
 
 def is_awaited(session: int, batch: int, fence: int) -> bool:
     """Whether the lease is valid and its run still waits for the results."""
-    return _leased(session, batch, fence).filter(run__state__in=_ACTIVE_RUN_STATES).exists()
+    return _leased_rows(session, batch, fence).filter(run__state__in=_ACTIVE_RUN_STATES).exists()
 
 
 def store_results(machine_id: int, session: int, batch: int, fence: int, payload: object) -> bool:
-    """Store the results of a batch; False if the lease is not valid any more: they are discarded.
+    """Store the results of a batch.
+
+    Args:
+        machine_id: Machine of the agent.
+        session: Id of the agent's connection.
+        batch: Id of the leased batch.
+        fence: Number of the lease.
+        payload: The message as received.
+
+    Returns:
+        False if the lease is not valid any more: the results are discarded.
 
     Raises:
         ProtocolError: `payload` is not one valid result per experiment.
     """
-    leased = _leased(session, batch, fence).filter(machine=machine_id)
+    leased = _leased_rows(session, batch, fence).filter(machine=machine_id)
     row = leased.values_list("run", "content").first()
     if row is None:
         return False
@@ -159,7 +179,7 @@ def delete_finished() -> None:
         finished.delete()
 
 
-def _leased(session: int, batch: int, fence: int) -> QuerySet[BatchRow]:
+def _leased_rows(session: int, batch: int, fence: int) -> QuerySet[BatchRow]:
     return BatchRow.objects.filter(pk=batch, session=session, fence=fence, state=BatchRow.State.LEASED)
 
 

@@ -32,7 +32,7 @@ def open_block_measurer(
 
     Args:
         task: The run; its lease fences the results, and its reporter is asked for stops.
-        machine: With an agent, or simulated.
+        machine: Machine with an agent, or simulated.
         options: The harness around the blocks.
 
     Yields:

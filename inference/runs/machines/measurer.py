@@ -89,7 +89,7 @@ def agent_measurer(
     Args:
         task: The run, whose pulse is called while it waits.
         machine: Its agent measures.
-        schemes: For which loop bodies are prepared.
+        schemes: Schemes for which loop bodies are prepared.
         options: How loop bodies are generated; a simulated agent ignores them.
     """
     with agent_board(task, machine) as (board, identity):
@@ -170,7 +170,7 @@ def measurable_schemes(measurer: RemoteMeasurer, schemes: Sequence[str], log: Lo
     """The schemes that the measurer can measure, in their order.
 
     Args:
-        measurer: Of a machine.
+        measurer: Measurer of a machine.
         schemes: To choose from.
         log: Gets the others, with reasons.
 

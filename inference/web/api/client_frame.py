@@ -61,7 +61,7 @@ def _origin(address: str) -> tuple[str, str | None, int]:
     return parts.scheme, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
 
 
-def _quoted(value: object) -> str:
+def _quote(value: object) -> str:
     return urllib.parse.quote(str(value), safe="")
 
 

@@ -33,7 +33,7 @@ _TITLES = {422: "Unprocessable Content", 413: "Content Too Large"}  # older Pyth
 MAX_TEXT_LENGTH = 1000
 
 
-def _truncated(text: str) -> str:
+def _truncate(text: str) -> str:
     return text if len(text) <= MAX_TEXT_LENGTH else f"{text[: MAX_TEXT_LENGTH - 1]}…"
 
 
@@ -48,9 +48,9 @@ class Flaw:
     def as_json(self) -> dict[str, str]:
         """The object in the answer; texts are cut to `MAX_TEXT_LENGTH` characters."""
         return {
-            "where": _truncated(self.where),
-            "what": _truncated(self.what),
-            "right": _truncated(self.right),
+            "where": _truncate(self.where),
+            "what": _truncate(self.what),
+            "right": _truncate(self.right),
         }
 
 
@@ -83,7 +83,7 @@ def problem(
         "type": "about:blank",
         "title": title,
         "status": status,
-        "detail": _truncated(detail),
+        "detail": _truncate(detail),
         "problems": [flaw.as_json() for flaw in flaws[:MAX_FLAWS]],
     }
     return JsonResponse(content, status=status, content_type=CONTENT_TYPE, headers=headers)
@@ -109,7 +109,7 @@ def _invalid(_request: HttpRequest, error: ValidationError) -> JsonResponse:
     for detail in error.errors:
         flaw = Flaw(error_message(detail), _where(detail["loc"]), expected_value(detail, _REFERENCE_HINT))
         flaws_by_place.setdefault(flaw.where, []).append(flaw)
-    flaws = [_merged(alternatives) for alternatives in flaws_by_place.values()]
+    flaws = [_merge(alternatives) for alternatives in flaws_by_place.values()]
     first = flaws[0]
     suffix = f" (and {len(flaws) - 1} more)" if len(flaws) > 1 else ""
     return problem(422, f"{first.where}: {first.what}{suffix}", flaws)
@@ -131,7 +131,7 @@ _ALTERNATIVE = re.compile(
 """Names of alternatives that pydantic adds to the path of an error in a union."""
 
 
-def _merged(flaws: Sequence[Flaw]) -> Flaw:
+def _merge(flaws: Sequence[Flaw]) -> Flaw:
     """One flaw for a value that matches no alternative of a union, for which pydantic reports several."""
     if len(flaws) == 1:
         return flaws[0]
@@ -165,7 +165,7 @@ def _with_status(status: int, otherwise: str = "") -> Handler:
     return lambda _request, error: problem(status, str(error) or otherwise)
 
 
-def _refused(part: str) -> Handler:
+def _refusal_handler(part: str) -> Handler:
     """A handler that answers 422 with the error's text, which names the field, for a part of the request."""
 
     def handler(request: HttpRequest, error: Exception) -> JsonResponse:
@@ -189,11 +189,11 @@ _HANDLERS: dict[type[Exception], Handler] = {
     UnknownNameError: _unknown_name,
     RunStateError: _with_status(409),
     LimitError: _with_status(429),
-    RunsError: _refused("body config"),
-    ExchangeError: _refused("body"),
-    CoreError: _refused("body"),
-    BlockError: _refused("body code"),
-    SearchError: _refused("query q"),
+    RunsError: _refusal_handler("body config"),
+    ExchangeError: _refusal_handler("body"),
+    CoreError: _refusal_handler("body"),
+    BlockError: _refusal_handler("body code"),
+    SearchError: _refusal_handler("query q"),
     RequestError: _field,
     BadRequest: _with_status(400),
     RequestDataTooBig: _with_status(413),

@@ -148,7 +148,7 @@ def _parameters(operation: Json) -> Iterator[Parameter]:
 def _fields(operation: Json, schemas: Json) -> Iterator[Parameter]:
     """Fields of the body, one level deep."""
     for content in operation.get("requestBody", {}).get("content", {}).values():
-        schema = _resolved(content["schema"], schemas)
+        schema = _resolve(content["schema"], schemas)
         required = schema.get("required", ())
         for name, field_schema in schema.get("properties", {}).items():
             yield Parameter(name, "body", _kind(field_schema), name in required, _description(field_schema))
@@ -159,7 +159,7 @@ def _description(schema: Json) -> SafeString:
     return with_code(schema.get("description") or schema.get("items", {}).get("description", ""))
 
 
-def _resolved(schema: Json, schemas: Json) -> Json:
+def _resolve(schema: Json, schemas: Json) -> Json:
     name = schema.get("$ref", "").rpartition("/")[2]
     return schemas[name] if name else schema
 

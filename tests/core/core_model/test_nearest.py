@@ -203,3 +203,10 @@ def test_a_form_that_moves_its_base_stands_for_no_other(form: str, nearest: str)
     found = nearest_scheme(scheme, filter(None, known))
     assert found is not None
     assert found.text == LOAD_BYTE.format(nearest)
+
+
+def test_a_load_is_described_by_one_with_the_same_form_of_address() -> None:
+    texts = ("ldr GPR[64]:W, MEM[64,base+index*8]:R", "ldr GPR[64]:W, MEM[64]:R", "ldr GPR[32]:W, MEM[32]:R")
+    indexed, plain, scheme = (target_of(AARCH64).schemes.scheme_of(text) for text in texts)
+    assert scheme is not None
+    assert nearest_scheme(scheme, filter(None, (indexed, plain))) == plain

@@ -64,6 +64,13 @@ def test_a_short_loop_takes_what_loops_of_its_slots_take() -> None:
     assert bounds(code, replace(LIMITS, loops=by_slots[:5]))[BoundKind.FRONT_END] == pytest.approx(1.5)
 
 
+def test_the_branch_of_a_loop_costs_no_more_than_the_shortest_loop() -> None:
+    slow = replace(LIMITS, slots=None, taken=0.25)
+    code = LOOP.format("add r9, rbx")
+    assert bounds(code, slow)[BoundKind.FRONT_END] == pytest.approx(4)
+    assert bounds(code, replace(slow, loops=(2.0,)))[BoundKind.FRONT_END] == pytest.approx(2)
+
+
 @pytest.mark.parametrize(("compared", "saved"), [("cmp rdi, r8", 1), ("cmp rdi, qword ptr [r8]", 1)])
 def test_a_free_branch_takes_the_comparison_from_the_ports(compared: str, saved: int) -> None:
     code = LOOP.format("add r9, rbx").replace("cmp rdi, r8", compared)

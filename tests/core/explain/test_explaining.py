@@ -281,7 +281,7 @@ def test_a_port_set_as_wide_as_the_bottleneck_is_not_claimed() -> None:
     result = explain(truth, counters=NOTHING, r_max=4.0)
     told = {each.scheme: each for each in result.characterisations}
     assert told["add m"].doubts
-    assert any("cannot be seen" in doubt for doubt in told["add m"].doubts)
+    assert any("cannot be excluded" in doubt for doubt in told["add m"].doubts)
     assert any("§6.2.3" in warning for warning in result.warnings)
     wide = next(each.mask for each in result.classes if each.blocker == "add")
     assert all(mask != wide for each in told.values() for mask, _ in each.usage if each.scheme != "add")

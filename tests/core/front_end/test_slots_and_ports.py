@@ -6,12 +6,14 @@ from itertools import pairwise
 
 import pytest
 
+from inference.core.core_model.front_end_limits import front_end_limits
 from inference.core.front_end import FrontEnd, read_front_end
 from inference.isa.blocks import accesses_of, block_of_bytes
+from inference.isa.bodies import front_end_maker
 from inference.isa.front_end import AddressUse, Aspect, FrontEndCode
+from inference.isa.targets import RISCV
 from inference.isa.x86.front_end import front_end_codes
 from inference.measuring.simulated_front_end import SimulatedFrontEnd
-from inference.storage.core_models import front_end_limits
 
 CODES = front_end_codes(offsets=False)
 CORE = SimulatedFrontEnd(slots=6, fused=frozenset({"cmp", "dec"}))
@@ -75,3 +77,15 @@ def test_codes_use_memory_as_they_say(use: AddressUse) -> None:
         for rows in both
     ]
     assert [any(place.is_indexed for place in of_code) for of_code in places] == [False, True]
+
+
+def test_short_loops_are_known_where_no_comparison_is_fused_with_a_branch() -> None:
+    riscv = front_end_maker(RISCV).front_end_codes(offsets=False)
+    counted = (Aspect.SHORT_LOOP, Aspect.MOVE, Aspect.SIZE)
+    limits = front_end_limits(
+        read_front_end((code, code.value / 4 + 1) for code in riscv if code.aspect in counted)
+    )
+    assert limits.fused is not None
+    assert not limits.fused
+    closing = 2  # a decrement and a branch, which no core fuses
+    assert limits.loops[7 + closing] == pytest.approx(8 / 4 + 1)

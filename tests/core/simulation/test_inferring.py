@@ -17,6 +17,7 @@ from inference.core.simulation.inferring import (
     is_explained,
 )
 from inference.core.simulation.program import (
+    Binding,
     SchedulerPolicy,
     SharedResultBus,
     SimulatedProgram,
@@ -143,3 +144,17 @@ def test_too_few_experiments_are_refused(number: int) -> None:
     experiments: Sequence[ScheduledExperiment] = measured(None)[:number]
     with pytest.raises(InvalidInputError, match="from 4 experiments or more"):
         infer_scheduler(experiments, always)
+
+
+def test_of_policies_that_explain_as_much_the_plainest_is_chosen() -> None:
+    plain = SchedulerPolicy(Binding.AT_ISSUE)
+    chains = [mix((ANY, 1, True)), mix((SHIFT, 3, True)), mix((MULTIPLY, 3, False)), mix((ANY, 1, False))]
+    experiments = [ScheduledExperiment(program, simulate(program, plain).cycles, 100.0) for program in chains]
+    found = infer_scheduler(experiments, lambda: True)
+    assert found.best is not None
+    policy = found.best.policy
+    assert policy.binding is Binding.AT_ISSUE
+    plainest = replace(
+        policy, load_age=0, writeback_conflicts=False, speculative_select=False, shared_buses=()
+    )
+    assert policy == plainest

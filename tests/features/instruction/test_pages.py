@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from io import StringIO
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -16,7 +18,8 @@ from django.urls import reverse
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.library.instruction import cpus
-from inference.features.library.instruction.evidence import Certainty, differ
+from inference.features.library.instruction.evidence import AloneTime, Certainty, differ
+from inference.features.library.instruction.pages import CardLine
 from inference.features.library.instruction.query import InstructionCard, card_of
 from inference.features.library.instruction.request import InstructionRequest
 from inference.isa.scheme import Operand, Scheme
@@ -331,3 +334,18 @@ def test_forms_of_unusual_widths_are_last(no_gallery: pytest.MonkeyPatch, isa: I
     value = Mapping(PORTS, dict.fromkeys((SILENT, WIDE, LOADING), ((2, 1),)))
     store_mapping("a file", isa, value, origin=PortMapping.Origin.IMPORT, source="a.xml")
     assert [each.scheme.text for each in card().forms] == [WIDE, LOADING, SILENT]
+
+
+def test_conflicts_name_ports_as_the_page_does() -> None:
+    cpu: Any = SimpleNamespace(ports=["8", "10", "17"], port_labels=("ALU0", "ALU2", "LD0"))
+    cell: Any = SimpleNamespace(
+        conflicts=["Profile this CPU: 1×[10] + 1×[17,18]; PMEvo: 4 µops; not settled"]
+    )
+    assert CardLine(cpu, cell, None, None).conflicts == [
+        "Not settled: Profile this CPU: 1×[ALU2] + 1×[LD0,18]; PMEvo: 4 µops"
+    ]
+
+
+def test_the_spread_of_a_time_is_the_larger_of_passes_and_measurements() -> None:
+    assert AloneTime(1.0, 7, 0.04).half_spread == 0.02
+    assert AloneTime(1.0, None).half_spread is None

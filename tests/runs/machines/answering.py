@@ -50,7 +50,11 @@ class AnsweringAgent:
         while True:
             try:
                 async with connect(
-                    self._options.address, additional_headers=headers, max_size=MAX_MESSAGE_BYTES, proxy=None
+                    self._options.address,
+                    additional_headers=headers,
+                    max_size=MAX_MESSAGE_BYTES,
+                    proxy=None,
+                    open_timeout=60,
                 ) as socket:
                     await self._serve(socket)
             except (OSError, InvalidHandshake, ConnectionClosed):

@@ -87,8 +87,8 @@ def test_two_machines_measure_at_the_same_time(home, machine, start_agent):
 @contextmanager
 def greeted(web, machine):
     headers = {"Authorization": f"Bearer {sessions.create_token(machine)}"}
-    options = {"max_size": MAX_MESSAGE_BYTES, "proxy": None, "compression": None}
-    with connect(web.socket_address, additional_headers=headers, **options) as socket:
+    options = {"max_size": MAX_MESSAGE_BYTES, "proxy": None, "compression": None, "ping_timeout": None}
+    with connect(web.socket_address, additional_headers=headers, open_timeout=60, **options) as socket:
         socket.send(hello())
         assert json.loads(socket.recv(60))["type"] == "welcome"
         yield socket

@@ -39,7 +39,7 @@ def best_known_first(
 
     Args:
         arrays: Schemes, experiments and times.
-        settings: Of the search that follows.
+        settings: Settings of the search that follows.
         random: The random stream of the k-th local search.
         pulse: Called between steps; what it raises ends the work.
     """

@@ -33,7 +33,16 @@ def losses(cycles: Floats, measured: Floats, loss: Loss) -> Number:
 def errors_of(
     around: RefitSurroundings, n: int, n_kinds: int, slots: Number, objective: Objective, limit: Number
 ) -> Number:
-    """Sum of the losses with the µops in `tried`; where it reaches `limit`, some value from `limit` on."""
+    """Sum of the losses with the µops in `around.tried`.
+
+    Args:
+        around: The surroundings of the scheme.
+        n: Number of its experiments.
+        n_kinds: Number of kinds of µops in `tried`.
+        slots: Issue slots of the scheme.
+        objective: The loss, and the limits outside the ports.
+        limit: The sum stops once it reaches this; some value from `limit` on is returned then.
+    """
     joint, joint_counts = around.joint, around.joint_counts
     n_joint = (1 << n_kinds) - 1
     for joint_choice in range(n_joint):
@@ -66,7 +75,15 @@ def errors_of(
 def price_of(
     around: RefitSurroundings, n_kinds: int, slots: Number, used: UsedKinds, prices: Prices
 ) -> Number:
-    """Price of the µops in `tried` and of the slots; `used`: kinds that other schemes use."""
+    """Price of the µops in `around.tried` and of the slots, in units of the objective.
+
+    Args:
+        around: The surroundings of the scheme.
+        n_kinds: Number of kinds of µops in `tried`.
+        slots: Issue slots of the scheme.
+        used: Kinds that other schemes use.
+        prices: Prices of kinds, µops and slots.
+    """
     total = prices.slot * slots
     if n_kinds == 0:
         total += prices.none
@@ -105,7 +122,22 @@ def consider(
     best: Number,
     n_best: Number,
 ) -> tuple[Number, Number]:
-    """Compare the µops in `tried` with the best so far, and keep the better; its (objective, kinds)."""
+    """Compare the µops in `around.tried` with the best so far, and keep the better.
+
+    Args:
+        around: The surroundings of the scheme; `around.best` is overwritten by a better candidate.
+        n: Number of its experiments.
+        n_kinds: Number of kinds of µops in `tried`.
+        slots: Issue slots of the candidate.
+        used: Kinds that other schemes use.
+        objective: The loss, and the limits outside the ports.
+        prices: Prices of kinds, µops and slots.
+        best: Objective of the best so far.
+        n_best: Number of its kinds.
+
+    Returns:
+        Objective and number of kinds of the better one.
+    """
     price = price_of(around, n_kinds, slots, used, prices)
     if price >= best:
         return best, n_best

@@ -52,7 +52,7 @@ class RefitSurroundings(NamedTuple):
     Attributes:
         alone: Cycles without the scheme.
         beside: Issue slots without it.
-        repeats: Of the scheme.
+        repeats: Repeats of the scheme.
         measured: Cycles of the experiment. The other arrays are scratch; `best_slots` has one number, the
             slots that belong to `best`.
     """

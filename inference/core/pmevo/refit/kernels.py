@@ -128,9 +128,9 @@ def _kind_pairs(
             most_b, together = _most(time, pool[b]), _most(time, pool[a] | pool[b])
             around.tried[0], around.tried[1] = pool[a], pool[b]
             for i in range(min(most_a, _MAX_PAIRED + 2)):
-                count_a = _paired(i, most_a)
+                count_a = _paired_count(i, most_a)
                 for j in range(min(most_b, _MAX_PAIRED + 2)):
-                    count_b = _paired(j, most_b)
+                    count_b = _paired_count(j, most_b)
                     if count_a + count_b > together:
                         continue
                     around.tried_counts[0], around.tried_counts[1] = count_a, count_b
@@ -145,7 +145,7 @@ def _most(time: Number, mask: Number) -> Number:
 
 
 @compiled_in_place
-def _paired(i: int, limit: int) -> Number:
+def _paired_count(i: int, limit: int) -> Number:
     """The i-th count to try: 1, 2, … and the two largest, which fill the scheme's time."""
     return i + 1 if i < _MAX_PAIRED else limit - (i - _MAX_PAIRED)
 

@@ -74,7 +74,7 @@ def prefer_own_ports(
 
     Args:
         usage: The mapping, which stays unchanged.
-        domains: Of each scheme; None for several parts, as with memory operands.
+        domains: Domains of each scheme; None for several parts, as with memory operands.
         value: The objective of a mapping; smaller is better.
         max_price: By how much one change may raise the objective.
     """

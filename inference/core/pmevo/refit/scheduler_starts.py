@@ -32,7 +32,7 @@ def without_second_uops(
     """The mapping with a single µop, the best of the kinds in use, for schemes with two.
 
     Args:
-        usage: Of schemes with `domains`, None for those of several or none.
+        usage: Usage of schemes with `domains`, None for those of several or none.
         value: What is minimised.
         keep: Whether two µops stay where these are best.
     """

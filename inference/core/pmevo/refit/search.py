@@ -54,7 +54,7 @@ class Refit:
                 SearchArrays(judge.evaluator, judge.measured, times, members),
                 start,
                 judge.settings,
-                _named(stream, index),
+                _named_stream(stream, index),
             )
             for index, start in enumerate(starts)
         ]
@@ -85,7 +85,7 @@ class Refit:
         reporter's pulse ends the chains between two steps; so does the request to finish early.
         """
         try:
-            with self._working() as workers:
+            with self._running_chains() as workers:
                 while len([worker.result() for worker in workers if worker.done()]) < len(workers):
                     self._hear(listen)
                     self._pace.pulse()
@@ -96,7 +96,7 @@ class Refit:
         return self.front
 
     @contextmanager
-    def _working(self) -> Iterator[list[Future[None]]]:
+    def _running_chains(self) -> Iterator[list[Future[None]]]:
         threads = min(self._judge.threads, len(self._chains))
         with ThreadPoolExecutor(threads, thread_name_prefix="refit") as pool:
             try:
@@ -148,5 +148,5 @@ class Refit:
         )
 
 
-def _named(stream: Stream, index: int) -> Callable[[int], np.random.Generator]:
+def _named_stream(stream: Stream, index: int) -> Callable[[int], np.random.Generator]:
     return lambda sweep: stream("chain", index, sweep)

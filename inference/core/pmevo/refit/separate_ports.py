@@ -30,10 +30,10 @@ def prefer_apart(
     """The mapping with own ports for each part of the core, and its number of ports.
 
     Args:
-        usage: Of schemes with `domains`, None for those of several or none.
+        usage: Usage of schemes with `domains`, None for those of several or none.
         n_ports: Ports of `usage`.
         value: The objective of a mapping on so many ports, smaller being better.
-        max_price: By which the objective may grow for each part.
+        max_price: Amount by which the objective may grow for each part.
         most_alone: The same for each kind of µop that only schemes for several parts have, as stores do.
         most_ports: Beyond which no part gets ports of its own.
     """
@@ -68,8 +68,8 @@ def with_own_units(
     Args:
         usage: On `n_ports` ports.
         n_ports: Before.
-        schemes: That get a kind of their own: as many ports as their time suggests, the same for those of a
-            part that are equally quick.
+        schemes: Schemes that get a kind of their own: as many ports as their time suggests, the same for
+            those of a part that are equally quick.
         alone: Cycles of every scheme alone.
         domains: The part of the core that each scheme is for.
     """
@@ -89,7 +89,7 @@ def own_ports(usage: Usage, n_ports: int, domains: Sequence[str | None]) -> Int6
     """For each scheme the mask of all ports except those that only other parts of the core use.
 
     Args:
-        usage: Of schemes with `domains`, None for those of several or none, which may use any port.
+        usage: Usage of schemes with `domains`, None for those of several or none, which may use any port.
         n_ports: Ports in all.
     """
     used: defaultdict[str, int] = defaultdict(int)

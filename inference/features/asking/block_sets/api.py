@@ -141,7 +141,7 @@ def list_set_blocks(
     block_filter = BlockFilter(
         q,
         length,
-        _named(columns, column, "column").pk if column else None,
+        _column_named(columns, column, "column").pk if column else None,
         ColumnKind(told) if told else None,
     )
     page = blocks_of(row, columns, block_filter, _order(columns, sort), paging.cursor, paging.limit)
@@ -178,7 +178,7 @@ def delete_block_column(request: HttpRequest, block_set_id: Id, column_id: Id) -
     return Status(204, None)
 
 
-def _named(columns: list[BlockColumn], name: str, where: str) -> BlockColumn:
+def _column_named(columns: list[BlockColumn], name: str, where: str) -> BlockColumn:
     match = next((column for column in columns if column.name == name), None)
     if match is None:
         column_names = ", ".join(column.name for column in columns) or "it has none"
@@ -191,7 +191,7 @@ def _named(columns: list[BlockColumn], name: str, where: str) -> BlockColumn:
 def _order(columns: list[BlockColumn], sort: str) -> Order:
     name = sort.removeprefix("-")
     by_column = name.removeprefix("column:")
-    key = column_order(_named(columns, by_column, "sort").pk) if by_column != name else name
+    key = column_order(_column_named(columns, by_column, "sort").pk) if by_column != name else name
     orders = block_orders(columns)
     if key not in orders:
         raise ProblemError(

@@ -94,14 +94,14 @@ def add_columns(
     ids = list(row.blocks.order_by("position").values_list("pk", flat=True))
     columns = []
     for at, ((title, predictor), column_answers) in enumerate(zip(heads, answers, strict=True), start=start):
-        name = _unused(title[:NAME_LIMIT], used_names)
+        name = _unused_name(title[:NAME_LIMIT], used_names)
         column = BlockColumn.objects.create(block_set=row, position=at, name=name, predictor=predictor)
         insert_answers((column.pk, block, answer) for block, answer in zip(ids, column_answers, strict=True))
         columns.append(column)
     return columns
 
 
-def _unused(name: str, used_names: set[str]) -> str:
+def _unused_name(name: str, used_names: set[str]) -> str:
     candidate, number = name, 2
     while candidate in used_names:
         candidate, number = f"{name} ({number})", number + 1

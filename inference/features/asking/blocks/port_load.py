@@ -186,7 +186,7 @@ def loop_tab(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
     block_page = f"{reverse('blocks')}?{urlencode({'isa': code_isa(row.isa), 'code': code})}"
     return {
         **context,
-        **_predicted(piece.block, row),
+        **_predict_piece(piece.block, row),
         "block_page": block_page,
         "pieces": pieces if len(pieces) > 1 else (),
         "piece": piece,
@@ -202,7 +202,7 @@ def _chosen(pieces: Sequence[Piece], name: str) -> Piece:
     return next((piece for piece in pieces if piece.block.closing is not None), pieces[0])
 
 
-def _predicted(block: Block, row: PortMapping) -> dict[str, Any]:
+def _predict_piece(block: Block, row: PortMapping) -> dict[str, Any]:
     load = load_of(block, row)
     if load is None:
         return {"undescribed": True}

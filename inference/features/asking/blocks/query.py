@@ -55,10 +55,10 @@ def predictions_of(blocks: Sequence[Block], isa: ISA, rows: Mapping[str, int]) -
     jumps = ids_of_schemes(isa.pk, (text for block in blocks for text in jump_schemes(block)))
     mappings = load_parts(isa, {row: text for text, row in {**rows, **jumps}.items()})
     pairs_of = cache(fused_pairs)
-    return [_predicted(block, mappings, pairs_of) for block in blocks]
+    return [_predict_blocks(block, mappings, pairs_of) for block in blocks]
 
 
-def _predicted(
+def _predict_blocks(
     block: Block,
     mappings: Sequence[tuple[PortMapping, MappingValue]],
     pairs_of: Callable[[int | None], frozenset[str] | None],

@@ -29,7 +29,7 @@ class LoopAnswer:
     """What a core model says about one block of a text.
 
     Attributes:
-        question: As asked; of a text that is too long for an address, about the block alone.
+        question: Question as asked; of a text that is too long for an address, about the block alone.
         number: The block's place among `reading.pieces`, from 1.
         verdict: A sentence.
     """

@@ -71,7 +71,7 @@ def confidence_in(row: StoredCoreModel, length: int, bound: str) -> Confidence |
     if newest is None:
         return None
     comparison, position, created, run = newest
-    checked = _checked(comparison, position, created)
+    checked = _checked_blocks(comparison, position, created)
     similar, alike = _similar(checked, length, bound)
     if not similar.any():
         return None
@@ -83,7 +83,7 @@ def confidence_in(row: StoredCoreModel, length: int, bound: str) -> Confidence |
 
 
 @lru_cache(maxsize=_CACHED_CHECKS)
-def _checked(comparison: int, position: int, _created: object) -> CheckedBlocks:
+def _checked_blocks(comparison: int, position: int, _created: object) -> CheckedBlocks:
     sheet = read_sheet(comparison)
     points = sheet.compare(position)
     bounds = sheet.items.bounds

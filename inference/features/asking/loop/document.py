@@ -46,7 +46,7 @@ def document_of(answer: LoopAnswer, iterations: int = 0, *, tools: bool = False)
 
     Args:
         answer: An explained block.
-        iterations: Of the timeline; 0 for none.
+        iterations: Iterations of the timeline; 0 for none.
         tools: Whether with what tools have answered about the block.
     """
     analysis, block = answer.analysis, answer.block
@@ -63,13 +63,13 @@ def document_of(answer: LoopAnswer, iterations: int = 0, *, tools: bool = False)
         "mode": answer.question.mode,
         "range": _range_json(analysis.cycles),
         "ranges": {str(bound.kind): _range_json(bound.cycles) for bound in analysis.bounds},
-        "simulated": None if analysis.simulated is None else _rounded(analysis.simulated),
+        "simulated": None if analysis.simulated is None else _round_cycles(analysis.simulated),
         "simulation_note": analysis.simulation_note,
         "timeline": _timeline_json(answer, iterations) if iterations else None,
         "measured": _measurement_json(answer),
         "tools": _tools_json(tools_of(answer)) if tools else None,
         "ports": [
-            {"name": name, "port": port, "cycles": _rounded(load)}
+            {"name": name, "port": port, "cycles": _round_cycles(load)}
             for name, port, load in zip(
                 analysis.ports, analysis.mapping_ports, analysis.port_loads, strict=True
             )
@@ -95,14 +95,14 @@ def reason_of(analysis: LoopAnalysis, row: StoredCoreModel, verdict: str) -> Jso
     """The part of a document that every explanation of a block has, as `BlockReasonOut` describes it."""
     largest = analysis.bounds[0] if analysis.bounds else None
     chain = () if largest is None else largest.chain
-    undescribed = _undescribed(analysis)
+    undescribed = _undescribed_schemes(analysis)
     substitutions = dict.fromkeys(part.substitution for part in analysis.instructions if part.substitution)
     return {
         "model": row.name,
         "text": verdict,
-        "cycles": None if undescribed else _rounded(analysis.usual),
+        "cycles": None if undescribed else _round_cycles(analysis.usual),
         "bound": None if largest is None else str(largest.kind),
-        "bounds": {str(bound.kind): _rounded(bound.usual) for bound in analysis.bounds},
+        "bounds": {str(bound.kind): _round_cycles(bound.usual) for bound in analysis.bounds},
         "why": {str(bound.kind): bound.why for bound in analysis.bounds},
         "chain": sorted({step.instruction + 1 for step in chain}),
         "steps": [_step_json(step, code_isa(row.isa)) for step in chain],
@@ -142,7 +142,7 @@ def _dependency_json(edge: Dependence) -> Json:
         "consumer": edge.consumer + 1,
         "through": edge.location,
         "iterations": edge.iterations,
-        "cycles": None if edge.cycles is None else _rounded(edge.cycles),
+        "cycles": None if edge.cycles is None else _round_cycles(edge.cycles),
         "basis": edge.basis or MEASURED_BASIS,
         "critical": edge.is_critical,
     }
@@ -152,12 +152,12 @@ def _remedy_json(remedy: Remedy) -> Json:
     return {
         "kind": str(remedy.kind),
         "text": remedy.text,
-        "cycles": _rounded(remedy.cycles),
+        "cycles": _round_cycles(remedy.cycles),
         "dependency": remedy.dependence,
     }
 
 
-def _undescribed(analysis: LoopAnalysis) -> list[str]:
+def _undescribed_schemes(analysis: LoopAnalysis) -> list[str]:
     """Schemes without ports, sorted; the text of an instruction without a scheme."""
     return sorted(
         {
@@ -203,7 +203,7 @@ def _tools_json(table: ToolTable | None) -> list[Json]:
 def _tool_json(row: ToolRow, reason: str) -> Json:
     return {
         "name": row.name,
-        "cycles": None if row.cycles is None else _rounded(row.cycles),
+        "cycles": None if row.cycles is None else _round_cycles(row.cycles),
         "percent": None if row.percent is None else round(row.percent, 2),
         "closest_bound": row.bound,
         "reason": reason,
@@ -215,14 +215,19 @@ def _version_json(version: LoopVersion) -> Json:
     return {
         "label": version.label,
         "note": version.note,
-        "cycles": _rounded(analysis.usual / version.iterations),
+        "cycles": _round_cycles(analysis.usual / version.iterations),
         "range": _range_json(version.cycles_of(analysis.cycles)),
-        "bounds": {str(bound.kind): _rounded(bound.usual / version.iterations) for bound in analysis.bounds},
+        "bounds": {
+            str(bound.kind): _round_cycles(bound.usual / version.iterations) for bound in analysis.bounds
+        },
     }
 
 
 def _range_json(cycles: CycleRange) -> Json:
-    return {"low": _rounded(cycles.low), "high": None if cycles.high is None else _rounded(cycles.high)}
+    return {
+        "low": _round_cycles(cycles.low),
+        "high": None if cycles.high is None else _round_cycles(cycles.high),
+    }
 
 
 def _instruction_json(
@@ -234,7 +239,7 @@ def _instruction_json(
         "scheme": instruction.scheme,
         "bytes": instruction.size,
         "uops": None if instruction.uops is None else uops_json(instruction.uops, ports),
-        "pressure": None if instruction.pressure is None else [*map(_rounded, instruction.pressure)],
+        "pressure": None if instruction.pressure is None else [*map(_round_cycles, instruction.pressure)],
         "slots": instruction.slots,
         "latency": instruction.latency,
         "on_chain": instruction.on_chain,
@@ -247,7 +252,7 @@ def _instruction_json(
     }
 
 
-def _rounded(cycles: float) -> float:
+def _round_cycles(cycles: float) -> float:
     return round(cycles, _DIGITS)
 
 

@@ -53,10 +53,10 @@ class SchemeBasis:
     Args:
         text: The scheme.
         scheme: Its row, None where the instruction set has none.
-        uops: By the names of ports; "" where they are not known.
+        uops: µops by the names of ports; "" where they are not known.
         is_move: It is eliminated.
         alone: Cycles of one instance, where its ports are not known.
-        latencies: Of its pairs of operands.
+        latencies: Latencies of its pairs of operands.
         facts: What they rest on; None for a core model that is not of this site's results.
         has_chains: The chains of its latencies are stored.
     """

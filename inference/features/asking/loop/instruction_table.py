@@ -76,10 +76,10 @@ class TableInstruction:
     """An instruction of the table.
 
     Attributes:
-        uops: As text with the ports' names, "?" where they are not known.
-        pressure: Of the table's ports, None where it is not known.
+        uops: µops as text with the ports' names, "?" where they are not known.
+        pressure: Pressure of the table's ports, None where it is not known.
         evidence: The address of the facts that its description rests on.
-        card: That of its page; "" without a scheme.
+        card: Card of its page; "" without a scheme.
         line: What the text has on it.
         source: Its source line, "" where it is that of the instruction before.
     """
@@ -123,7 +123,7 @@ class InstructionTable:
     """Instructions and sums.
 
     Attributes:
-        ports: Those that a µop can use.
+        ports: Ports that a µop can use.
         slots, chain, size: Sums over the instructions of which they are known.
     """
 

@@ -152,7 +152,7 @@ def question_about(answer: LoopAnswer) -> MeasuredQuestion:
 
 def context_of(question: MeasuredQuestion, machine: Machine) -> Context:
     """The same for a block that is not analysed again."""
-    run = next((run for run in _pending(question, machine) if run.config.get("offset") is None), None)
+    run = next((run for run in _pending_runs(question, machine) if run.config.get("offset") is None), None)
     measurement = newest_measurement(question.code, question.isa, question.mode, machine)
     return {
         "measurement": measurement,
@@ -167,7 +167,7 @@ def context_of(question: MeasuredQuestion, machine: Machine) -> Context:
     }
 
 
-def _pending(question: MeasuredQuestion, machine: Machine) -> list[Run]:
+def _pending_runs(question: MeasuredQuestion, machine: Machine) -> list[Run]:
     """The measurements of the block that have not ended, the newest first."""
     pending = _measuring_runs(machine, question.mode).exclude(state__in=Run.FINAL)
     return [run for run in pending.order_by("-pk") if question.code in run.config["blocks"]]
@@ -178,7 +178,7 @@ def alignment_context(question: MeasuredQuestion, machine: Machine) -> Context:
     placed = [
         (position, _newest_of_runs(question.code, question.mode, machine, position)) for position in POSITIONS
     ]
-    runs = [run for run in _pending(question, machine) if run.config.get("offset") is not None]
+    runs = [run for run in _pending_runs(question, machine) if run.config.get("offset") is not None]
     reason = _obstacle(question, machine)
     if not reason and machine.kind == Machine.Kind.AGENT and not machine.facts.get("offsets"):
         reason = f"the agent of {machine.name} is too old to place code in a cache line"

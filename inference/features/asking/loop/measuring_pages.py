@@ -93,13 +93,13 @@ def _measured_question(request: HttpRequest) -> tuple[MeasuredQuestion, Machine]
 @require_GET
 def tools_fragment(request: HttpRequest) -> HttpResponse:
     """The table of tools with the answers so far, for a page that waits for them."""
-    return _tools(request, *_compared(request))
+    return _tools(request, *_read_question(request))
 
 
 @require_POST
 def ask_tools(request: HttpRequest) -> HttpResponse:
     """Ask the tools that have not answered; the fragment for a script, else the page."""
-    question, cpu, block = _compared(request)
+    question, cpu, block = _read_question(request)
     offers = tool_table(question, cpu, block).unasked
     # What is installed here, for this CPU: nothing that the visitor has chosen.
     predictors = [row_for(offer.kind, offer.options or {}, may_choose=True).pk for offer in offers]
@@ -120,7 +120,7 @@ def _tools(request: HttpRequest, question: MeasuredQuestion, cpu: LoopCpu, block
     return render(request, "inference/loop/tools.html", context)
 
 
-def _compared(request: HttpRequest) -> tuple[MeasuredQuestion, LoopCpu, Block]:
+def _read_question(request: HttpRequest) -> tuple[MeasuredQuestion, LoopCpu, Block]:
     """The question, its CPU and its block. Raises `RequestError` (400)."""
     question = read(MeasuredQuestion, (request.POST if request.method == "POST" else request.GET).dict())
     cpu = chosen_cpu(cpus(question.isa), question.cpu)

@@ -47,7 +47,7 @@ def missing_schemes(answer: LoopAnswer, reasons: dict[str, dict[str, str]]) -> l
 
     Args:
         answer: About the loop.
-        reasons: As of `completing.query.unmeasured`.
+        reasons: Reasons as of `completing.query.unmeasured`.
     """
     by_scheme: dict[str, MissingScheme] = {}
     for instruction in answer.analysis.instructions:

@@ -114,7 +114,7 @@ def _answer_context(request: HttpRequest, fields: Mapping[str, Any], choices: Se
             context["blocks_url"] = f"{reverse('blocks')}?{urlencode({'code': fields['code']})}"
         return context | {"problem": _request_problem(error), "lacks_cpu": lacks_cpu}
     except BlockError as error:
-        return context | {"problem": _sentence(str(error)), "problems": [_marked(error)]}
+        return context | {"problem": _sentence(str(error)), "problems": [_editor_marker(error)]}
     dropped = [BlockError(f"{line.reason}: not in any block", line.line) for line in answer.reading.dropped]
     if answer.cpu.is_recorded:
         context |= {
@@ -125,11 +125,11 @@ def _answer_context(request: HttpRequest, fields: Mapping[str, Any], choices: Se
     return context | {
         "answer": answer,
         "is_other_cpu": question.cpu not in ("", answer.cpu.name),
-        "head": _rendered(request, answer, _HEAD_SECTIONS),
-        "sections": _rendered(request, answer, _SECTIONS),
+        "head": _render_parts(request, answer, _HEAD_SECTIONS),
+        "sections": _render_parts(request, answer, _SECTIONS),
         "pieces": _listed_pieces(answer, question),
         "remedies": _listed_remedies(answer),
-        "problems": [_marked(error, "warning") for error in dropped],
+        "problems": [_editor_marker(error, "warning") for error in dropped],
     }
 
 
@@ -138,7 +138,7 @@ def _by_isa(choices: Sequence[LoopCpu]) -> list[tuple[str, list[LoopCpu]]]:
     return [(isa, list(group)) for isa, group in groupby(choices, key=attrgetter("isa"))]
 
 
-def _rendered(request: HttpRequest, answer: LoopAnswer, sections: _Sections) -> list[str]:
+def _render_parts(request: HttpRequest, answer: LoopAnswer, sections: _Sections) -> list[str]:
     contexts = ((name, context(request, answer)) for name, context in sections)
     return [
         render_to_string(f"inference/loop/{name}.html", {"answer": answer, **context}, request=request)
@@ -172,7 +172,7 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?')) else '.'}"
 
 
-def _marked(error: BlockError, severity: str = "error") -> Json:
+def _editor_marker(error: BlockError, severity: str = "error") -> Json:
     """A problem as the editor marks it; line 0: not of one line."""
     return {
         "line": error.line,
@@ -220,12 +220,12 @@ def _listed_pieces(answer: LoopAnswer, question: LoopQuestion) -> list[ListedPie
         return []
     numbers = {piece.name: number for number, piece in enumerate(pieces, start=1)}
     return [
-        _listed(piece, numbers[piece.name], question, answer.number)
+        _list_piece(piece, numbers[piece.name], question, answer.number)
         for piece in ranked_pieces(answer.reading)[:_MAX_LISTED]
     ]
 
 
-def _listed(piece: Piece, number: int, question: LoopQuestion, current: int) -> ListedPiece:
+def _list_piece(piece: Piece, number: int, question: LoopQuestion, current: int) -> ListedPiece:
     linked = question.model_copy(update={"piece": number, "without": ""}).of_block(piece.block)
     return ListedPiece(number, piece, linked.address(), number == current)
 

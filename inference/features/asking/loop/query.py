@@ -130,7 +130,7 @@ def modelled_block(
     assumptions = assumed or Assumptions(nearest=True, in_loop=True)
     if not is_compiled():
         assumptions = replace(assumptions, without=(*assumptions.without, BoundKind.SCHEDULER))
-    cached = _cached(row)
+    cached = _cached_model(row)
     with cached.lock:
         nearest = cached.nearest if assumptions.nearest else None
         value = modelled(
@@ -141,10 +141,10 @@ def modelled_block(
 
 def sources_of(row: StoredCoreModel) -> Mapping[str, str]:
     """{part of the core model: its source}."""
-    return _cached(row).model.sources
+    return _cached_model(row).model.sources
 
 
-def _cached(row: StoredCoreModel) -> _CachedModel:
+def _cached_model(row: StoredCoreModel) -> _CachedModel:
     parts = row.mapping_id, row.latencies_id, row.front_end_id, hash(repr(row.scheduler))
     key = (row.pk, row.created, parts) if row.pk is not None else id(row.document)
     with _cache_lock:

@@ -16,12 +16,7 @@ from inference.features.asking.loop.answer import LoopAnswer, closest_bound
 from inference.features.asking.loop.measured import MeasuredQuestion, newest_measurement, question_about
 from inference.features.asking.loop.query import LoopCpu, analysis_of
 from inference.features.asking.predictors.kinds import kind_of
-from inference.features.asking.predictors.query import (
-    options_for,
-    processor_of_machine,
-    program_listings,
-    row_for,
-)
+from inference.features.asking.predictors.query import options_for, program_listings, row_for
 from inference.features.learning.core_model.query import usable_core_models
 from inference.features.library.gallery.query import recorded_core
 from inference.isa.blocks import body_of
@@ -33,6 +28,7 @@ from inference.predictors import nanobench
 from inference.predictors.kinds import InstalledKind, PredictorKind
 from inference.predictors.processor_names import processor_option
 from inference.predictors.protocol import Failure, PredictorError
+from inference.storage.instruction_sets import core_name
 from inference.web.contributions import BlockNote, Context, notes_on_block
 
 ASK = "ask"
@@ -82,7 +78,7 @@ def processor_of(cpu: LoopCpu) -> str:
         core = recorded_core(cpu.name)
         return "" if core is None else core.core
     machine = cpu.row.machine
-    return "" if machine is None else processor_of_machine(machine)
+    return "" if machine is None else core_name(machine)
 
 
 def tool_offers(processor: str, mode: str) -> list[ToolOffer]:
@@ -220,9 +216,7 @@ def _other_models(block: Block, cpu: LoopCpu, mode: str) -> Iterator[tuple[str, 
     """(name, cycles) of further core models of the same processor."""
     processor = processor_of(cpu)
     rows = usable_core_models().filter(isa__name=cpu.row.isa.name).exclude(pk=cpu.row.pk)
-    of_processor = [
-        row for row in rows if row.machine is not None and processor_of_machine(row.machine) == processor
-    ]
+    of_processor = [row for row in rows if row.machine is not None and core_name(row.machine) == processor]
     for row in of_processor[:_MAX_MODELS]:
         analysis = analysis_of(block, row, Assumptions(nearest=True, in_loop=mode == LOOP))
         if analysis.bounds:

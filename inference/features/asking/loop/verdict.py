@@ -41,10 +41,10 @@ def verdict_of(block: Block, analysis: LoopAnalysis) -> str:
     if not analysis.bounds:
         return "Nothing is known: all bounds are left out."
     if not analysis.usual:
-        return _sentence("The cycles are not known", [], _lacking(analysis))
+        return _sentence("The cycles are not known", [], _missing_text(analysis))
     reason = _reason(block, _verdict_bound(analysis), analysis)
     clauses = [reason, *_beside(analysis)] if reason else _beside(analysis)
-    return _sentence(_cycles(analysis), clauses, _lacking(analysis))
+    return _sentence(_cycles(analysis), clauses, _missing_text(analysis))
 
 
 def _verdict_bound(analysis: LoopAnalysis) -> LoopBound:
@@ -78,15 +78,19 @@ def _cycles(analysis: LoopAnalysis) -> str:
     if high is not None:
         if low != number_text(high):
             return f"{low} to {number_text(high)} cycles"
-        return f"{'About ' if _substituted(analysis, bound) else ''}{usual} cycles"
+        return f"{'About ' if _substituted_instructions(analysis, bound) else ''}{usual} cycles"
     if bound.by_values and bound.usual > analysis.cycles.low:
         return f"About {usual} cycles with the values measured"
     if bound.by_values and not analysis.is_unknown:
         return f"{usual} cycles with the quickest values"
-    return f"About {low} cycles or more" if _substituted(analysis, bound) else f"At least {low} cycles"
+    return (
+        f"About {low} cycles or more"
+        if _substituted_instructions(analysis, bound)
+        else f"At least {low} cycles"
+    )
 
 
-def _substituted(analysis: LoopAnalysis, bound: LoopBound) -> list[InstructionAnalysis]:
+def _substituted_instructions(analysis: LoopAnalysis, bound: LoopBound) -> list[InstructionAnalysis]:
     """The instructions that a bound rests on and that another scheme stands for."""
     part = "latencies" if bound.chain else "ports"
     if bound.kind is BoundKind.FRONT_END:
@@ -155,8 +159,8 @@ def _ports_text(block: Block, bound: LoopBound, analysis: LoopAnalysis) -> str:
     )
     names = [f"{count} × `{name}`" if count > 1 else f"`{name}`" for name, count in users.most_common()]
     verb = "fills" if sum(users.values()) == 1 else "fill"
-    ports = _joined(busiest)
-    return f"{_joined(_first(names))} {verb} port{'s' if len(busiest) > 1 else ''} {ports}"
+    ports = _join_clauses(busiest)
+    return f"{_join_clauses(_first(names))} {verb} port{'s' if len(busiest) > 1 else ''} {ports}"
 
 
 def _uses_busiest(analysis: LoopAnalysis, instruction: InstructionAnalysis) -> bool:
@@ -186,13 +190,13 @@ def _beside(analysis: LoopAnalysis) -> list[str]:
     return [f"{name} {'are' if is_plural else 'is'} at {100 * shares[kind]:.0f} %"]
 
 
-def _lacking(analysis: LoopAnalysis) -> str:
+def _missing_text(analysis: LoopAnalysis) -> str:
     """What is not measured, or taken from other schemes, of what the cycles rest on."""
     bound = _verdict_bound(analysis)
     clauses = []
-    if names := _names(_substituted(analysis, bound)):
+    if names := _names(_substituted_instructions(analysis, bound)):
         part = "latency" if bound.chain else "ports"
-        clauses.append(f"{part} of {_joined(names)} as of the nearest scheme")
+        clauses.append(f"{part} of {_join_clauses(names)} as of the nearest scheme")
     if not analysis.is_unknown:
         return "; ".join([*clauses, *_times_by_values(analysis, bound)])
     unmapped = [row for row in analysis.instructions if UnknownPart.PORTS in row.unknown]
@@ -202,13 +206,13 @@ def _lacking(analysis: LoopAnalysis) -> str:
         if UnknownPart.PORTS not in analysis.instructions[place].unknown
     ]
     if names := _names(row for row in unmapped if UnknownPart.SLOTS in row.unknown):
-        clauses.append(f"{_joined(names)} {'is' if len(names) == 1 else 'are'} not measured")
+        clauses.append(f"{_join_clauses(names)} {'is' if len(names) == 1 else 'are'} not measured")
     if names := _names(row for row in unmapped if UnknownPart.SLOTS not in row.unknown):
-        clauses.append(f"the ports of {_joined(names)} are not known")
+        clauses.append(f"the ports of {_join_clauses(names)} are not known")
     if late:
         names = _names(late)
         clauses.append(
-            f"the latenc{'y' if len(names) == 1 else 'ies'} of {_joined(names)} "
+            f"the latenc{'y' if len(names) == 1 else 'ies'} of {_join_clauses(names)} "
             f"{'is' if len(names) == 1 else 'are'} not measured"
         )
     if not any(other.kind is BoundKind.FRONT_END for other in analysis.bounds) and not clauses:
@@ -220,7 +224,7 @@ def _times_by_values(analysis: LoopAnalysis, subject: LoopBound) -> list[str]:
     """Which other times depend on values, where the beginning of the sentence does not say it."""
     places = {place for bound in analysis.bounds for place in bound.by_values} - {*subject.by_values}
     names = _names(analysis.instructions[place] for place in sorted(places))
-    return [f"the time of {_joined(names)} depends on the values"] if names else []
+    return [f"the time of {_join_clauses(names)} depends on the values"] if names else []
 
 
 def _open_places(analysis: LoopAnalysis) -> list[int]:
@@ -261,7 +265,7 @@ def _first(names: Sequence[str]) -> Sequence[str]:
     return names if len(names) <= _MAX_NAMES else [*names[: _MAX_NAMES - 1], "others"]
 
 
-def _joined(words: Sequence[str]) -> str:
+def _join_clauses(words: Sequence[str]) -> str:
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} and {words[-1]}"

@@ -41,8 +41,8 @@ class Offer:
     pages.
 
     Attributes:
-        usual: It is preselected.
-        fixed: It is stored with options of its own, such as a processor.
+        usual: Whether it is preselected.
+        fixed: Whether it is stored with options of its own, such as a processor.
         isas: The instruction sets whose blocks it answers for, with one processor or another unless it is
             fixed.
     """
@@ -86,8 +86,8 @@ def offers() -> Offers:
     return Offers(
         tools=[_tool(listing) for listing in listings if listing.usable],
         core_models=[_core_model(row) for row in usable_core_models().select_related("isa")[:MAX_LISTED]],
-        mappings=[*_mappings(), *_stored(configured, mapping.KIND)],
-        machines=[*map(_machine, machines_for_blocks()), *_stored(configured, machine.KIND)],
+        mappings=[*_mappings(), *_stored_offers(configured, mapping.KIND)],
+        machines=[*map(_machine, machines_for_blocks()), *_stored_offers(configured, machine.KIND)],
     )
 
 
@@ -114,7 +114,7 @@ def _tool(listing: PredictorListing) -> Offer:
     return Offer(listing.name, listing.name, note, usual=usual, fixed=listing.is_stored_only, isas=isas)
 
 
-def _stored(rows: Iterable[PredictorRow], kind: str) -> list[Offer]:
+def _stored_offers(rows: Iterable[PredictorRow], kind: str) -> list[Offer]:
     """Offers of stored predictors with other options than the defaults, not preselected."""
     return [Offer(row.name, row.name, usual=False, isas=isas_of_row(row)) for row in rows if row.kind == kind]
 

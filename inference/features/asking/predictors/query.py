@@ -38,18 +38,13 @@ from inference.storage.instruction_sets import core_name
 from inference.storage.names import free_name
 
 
-def processor_of_machine(row: Machine) -> str:
-    """The name of a machine's core, as the option of tools has it; "" if it is unknown."""
-    return core_name(row)
-
-
 def processor_here() -> str:
     """The processor of this computer, else of the machine heard from last; "" if both are unknown."""
     rows = Machine.objects.filter(isa__name__in=names_with_blocks(), kind=Machine.Kind.AGENT).select_related(
         "isa"
     )
     machines = sorted(rows, key=lambda pc: (pc.local, pc.last_seen is not None, pc.last_seen), reverse=True)
-    return next(filter(None, map(processor_of_machine, machines)), "")
+    return next(filter(None, map(core_name, machines)), "")
 
 
 def processor_field() -> forms.ChoiceField:
@@ -102,7 +97,7 @@ def _processors(row: Predictor, machines: Mapping[tuple[str, str], Machine]) -> 
         usual = getattr(KINDS[row.sort].settings(), option)
         return processors_named(row.sort, str(options.get(option) or usual))
     machine_row = machines.get((row.kind, str(row.options.get(_NAME_OPTION.get(row.kind, ""), ""))))
-    core = "" if machine_row is None else processor_of_machine(machine_row)
+    core = "" if machine_row is None else core_name(machine_row)
     return (core,) if core else ()
 
 
@@ -131,6 +126,7 @@ def _machines_of(rows: Iterable[Predictor]) -> dict[tuple[str, str], Machine]:
     return machines
 
 
+_RELEASE = re.compile(r"(?s)^\D*(\d+(?:\.\d+)+).*$")  # in "Debian LLVM version 14.0.6 · Optimized build."
 QUESTION = "ask"
 """The kind of runs that ask predictors about basic blocks."""
 
@@ -290,10 +286,7 @@ def _listing(
 
 
 def _row_listing(row: Predictor) -> PredictorListing:
-    kind = kind_of(row.kind)
-    version = str(row.identity.get("version", ""))
-    if release := re.search(r"\d+(?:\.\d+)+", version):  # "Debian LLVM version 14.0.6 · Optimized build."
-        version = release[0]
+    kind, version = kind_of(row.kind), _RELEASE.sub(r"\1", str(row.identity.get("version", "")))
     try:
         open_predictor(row, isa=kind.isas_of(row.options)[0]).close()
     except PredictorError as error:

@@ -229,11 +229,11 @@ def _question_context(question: BlockQuestion, followed: list[Run]) -> dict[str,
         "rows_asked": [row for row in question.predictors.values() if row is not None],
         "ended": run.state in Run.FINAL,
         "waiting": bool(waiting),
-        "live": {"runs": [_followed(run) for run in followed if run.state not in Run.FINAL]},
+        "live": {"runs": [_followed_run(run) for run in followed if run.state not in Run.FINAL]},
     }
 
 
-def _followed(run: Run) -> Json:
+def _followed_run(run: Run) -> Json:
     return {"socket": f"/ws/runs/{run.pk}/", "since": run.next_seq - 1, "final": list(Run.FINAL)}
 
 

@@ -129,7 +129,7 @@ def answers_to(
     numbers = [line.cycles for line in lines if line.cycles is not None]
     largest = max(numbers, default=0.0)
     measured = next((line.cycles for line in lines if line.measures and line.cycles), None)
-    return [_compared(line, largest, measured) for line in lines]
+    return [_compare_answer(line, largest, measured) for line in lines]
 
 
 def _line(pk: int, row: Predictor | None, report: PredictorReport | None, name: BlockName) -> PredictorAnswer:
@@ -143,7 +143,7 @@ def _line(pk: int, row: Predictor | None, report: PredictorReport | None, name: 
     )
 
 
-def _compared(line: PredictorAnswer, largest: float, measured: float | None) -> PredictorAnswer:
+def _compare_answer(line: PredictorAnswer, largest: float, measured: float | None) -> PredictorAnswer:
     cycles = line.cycles
     if cycles is None:
         return line

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser
 from typing import Any
 
@@ -58,19 +57,16 @@ class Command(RunCommand):
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        run = self.do_run(lambda: _submitted(options))
+        run = self.do_run(lambda: _submit_run(options))
         check = check_of(run)
         assert check is not None, "it is done"
-        if options["json"]:
-            document = {"run": run.pk, "block_set": run.result["block_set"], **check}
-            self.stdout.write(json.dumps(document, ensure_ascii=False))
-            return
-        for line in shell_lines(result_tables({"check": check}), max_rows=_MAX_LINES):
-            self.stdout.write(line)
-        self.stdout.write(f"the page with all results: /accuracy/{run.pk}/")
+        document = {"run": run.pk, "block_set": run.result["block_set"], **check}
+        lines = shell_lines(result_tables({"check": check}), max_rows=_MAX_LINES)
+        page = f"the page with all results: /accuracy/{run.pk}/"
+        self.print_answer(document, [*lines, page], as_json=options["json"])
 
 
-def _submitted(options: dict[str, Any]) -> Run:
+def _submit_run(options: dict[str, Any]) -> Run:
     row = by_name(BasicBlockSet, options["block_set"])
     machine = by_name(Machine, options["machine"])
     predictors = [predictor_row(name, may_choose=True).pk for name in options["predictors"]]

@@ -161,7 +161,7 @@ class JudgedPredictors:
         blocks: Number of measured blocks.
         address: The page of the comparison.
         at: When the measurements were compared.
-        verdicts: Of each predictor that answered.
+        verdicts: Verdicts of each predictor that answered.
     """
 
     on: str

@@ -45,16 +45,14 @@ class AccuracyCheckJob(JudgeJob):
 
     def work(self, task: Task) -> Store:
         config = AccuracyCheckConfig.from_stored(task.run.config)
-        machine = Machine.objects.filter(pk=config.machine).select_related("isa").first()
-        if machine is None:
-            raise JobError("the machine that this run needs has been deleted")
+        machine = needed_row(Machine.objects.select_related("isa"), config.machine)
         predictors, unasked = _predictors(machine, config)
         for name, reason in unasked.items():
             task.reporter.emit(Log("warning", f"{name} is left out: {reason}"))
         described = JudgeConfig.model_construct(
             block_set=config.block_set,
             sources=[f"{SourceKind.PREDICTOR}:{row.pk}" for row in predictors],
-            against=f"{SourceKind.PREDICTOR}:{_measuring(machine, config.mode).pk}",
+            against=f"{SourceKind.PREDICTOR}:{_measuring_predictor(machine, config.mode).pk}",
             most=config.blocks,
             seed=config.seed,
             mode=config.mode,
@@ -107,7 +105,7 @@ def _predictors(machine: Machine, config: AccuracyCheckConfig) -> tuple[list[Pre
     return [rows[pk] for pk in config.predictors if pk in rows], {}
 
 
-def _measuring(machine: Machine, mode: str) -> Predictor:
+def _measuring_predictor(machine: Machine, mode: str) -> Predictor:
     try:
         return row_for(measuring.KIND, kind_of(measuring.KIND).in_mode({"machine": machine.name}, mode))
     except PredictorError as error:

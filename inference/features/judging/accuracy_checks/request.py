@@ -11,12 +11,7 @@ from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
 from inference.features.asking.predictors.kinds import kind_of
 from inference.features.asking.predictors.modes import row_in_mode, rows_in_mode
-from inference.features.asking.predictors.query import (
-    options_for,
-    processor_of_machine,
-    program_listings,
-    row_for,
-)
+from inference.features.asking.predictors.query import options_for, program_listings, row_for
 from inference.features.learning.core_model.query import usable_core_models
 from inference.measuring.blocks import MODES, UNROLLED
 from inference.models import Machine, Predictor, Upload
@@ -26,6 +21,7 @@ from inference.predictors.protocol import PredictorError
 from inference.runs.errors import ConfigError
 from inference.runs.machines.facts import read_block_machine
 from inference.runs.request import AllowedTexts, RunRequest, read_row, read_rows
+from inference.storage.instruction_sets import core_name
 
 KIND = "accuracy-check"
 MAX_PREDICTORS = 20
@@ -109,7 +105,7 @@ def _candidates(machine: Machine) -> Iterator[tuple[str, list[tuple[str, Json]]]
     for mappings in (machine.mappings, machine.resource_mappings):
         for name in mappings.order_by("-pk").values_list("name", flat=True)[:MAX_MAPPINGS]:
             yield f"mapping {name}", [(mapping.KIND, {"mapping": name})]
-    processor = processor_of_machine(machine)
+    processor = core_name(machine)
     for kind, installed, _ in program_listings():
         if kind.name != nanobench.KIND:  # nanoBench measures the site's computer
             for option in installed:

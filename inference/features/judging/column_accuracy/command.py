@@ -65,13 +65,12 @@ class Command(GatedCommand):
             {"name": row.name, "blocks": row.size, "columns": row.column_count, "source": row.source}
             for row in listed
         ]
-        if as_json:
-            self.stdout.write(json.dumps({"block_sets": rows}, ensure_ascii=False))
-            return
         width = max((len(row["name"]) for row in rows), default=0)
-        for row in rows:
-            counts = f"{row['blocks']:>9,} blocks {row['columns']:>3} columns"
-            self.stdout.write(f"{row['name']:<{width}} {counts}  {row['source']}".rstrip())
+        lines = (
+            f"{row['name']:<{width}} {row['blocks']:>9,} blocks {row['columns']:>3} columns  {row['source']}"
+            for row in rows
+        )
+        self.print_answer({"block_sets": rows}, map(str.rstrip, lines), as_json=as_json)
 
     def _facts(self, row: BasicBlockSet, *, as_json: bool) -> None:
         columns = [
@@ -107,12 +106,9 @@ class Command(GatedCommand):
 
     def _accuracy(self, row: BasicBlockSet, reference: str, *, as_json: bool) -> None:
         accuracy = accuracy_of(row, column_named(row, reference))
-        if as_json:
-            self.stdout.write(json.dumps(accuracy, ensure_ascii=False))
-            return
         numbers = f"a number above 0 for {accuracy['numbers']:,} of {accuracy['blocks']:,} blocks"
-        for line in (f"{reference}: {numbers}", *shell_lines([columns_table(accuracy)])):
-            self.stdout.write(line)
+        lines = (f"{reference}: {numbers}", *shell_lines([columns_table(accuracy)]))
+        self.print_answer(accuracy, lines, as_json=as_json)
 
 
 def _baseline(row: BasicBlockSet, reference: str, only: list[str]) -> AccuracyBaseline:

@@ -3,7 +3,6 @@ latencies."""
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
@@ -57,15 +56,7 @@ MAX_SCHEMES = 20  # rows printed of a table of mappings
 MAX_ROWS_OF_SETS = 10
 
 
-class ComparisonCommand(DataCommand):
-    """A command that prints a comparison as JSON, or in words and tables."""
-
-    def write(self, answer: Json, lines: Iterable[str], *, as_json: bool) -> None:
-        for line in [json.dumps(answer, ensure_ascii=False)] if as_json else lines:
-            self.stdout.write(line)
-
-
-class CompareCommand(ComparisonCommand):
+class CompareCommand(DataCommand):
     help = (
         "Compare two mappings of one instruction set: port mappings up to a renaming of ports, others by "
         "their predictions for random experiments."
@@ -124,7 +115,7 @@ class CompareCommand(ComparisonCommand):
                 "r_max": list(apart.r_max),
                 "furthest_apart": furthest_json(apart.furthest),
             }
-        self.write(answer, lines, as_json=options["json"])
+        self.print_answer(answer, lines, as_json=options["json"])
 
 
 def _model(name: str) -> Model:
@@ -172,7 +163,7 @@ def _structure_json(structure: Structure) -> Json:
     }
 
 
-class CompareSetsCommand(ComparisonCommand):
+class CompareSetsCommand(DataCommand):
     help = "Compare two experiment sets: the repeatability of their common experiments, by length and scheme."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -196,7 +187,9 @@ class CompareSetsCommand(ComparisonCommand):
         if options["csv"] is not None:
             (table,) = VIEWS[OF_FORMER_FILES[options["by"]]].tables(compared.question)
             write_file(options["csv"], csv_of(table, head_of_pair(first, second)).encode())
-        self.write(_sets_json(compared), _lines_of_sets(compared, options["within"]), as_json=options["json"])
+        self.print_answer(
+            _sets_json(compared), _lines_of_sets(compared, options["within"]), as_json=options["json"]
+        )
 
 
 def _lines_of_sets(compared: ComparedSets, within: float) -> Iterator[str]:
@@ -229,7 +222,7 @@ def _sets_json(compared: ComparedSets) -> Json:
     }
 
 
-class CompareLatenciesCommand(ComparisonCommand):
+class CompareLatenciesCommand(DataCommand):
     help = "Compare sets of latencies, pair of operands by pair of operands."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -249,4 +242,6 @@ class CompareLatenciesCommand(ComparisonCommand):
             f"{_only_text(rows, compared.only)}"
         )
         answer = {"sets": names, **counts, "only": compared.only, "differences": schemes_json(schemes)}
-        self.write(answer, [text, *shell_lines([pairs_table(schemes, names)])], as_json=options["json"])
+        self.print_answer(
+            answer, [text, *shell_lines([pairs_table(schemes, names)])], as_json=options["json"]
+        )

@@ -95,7 +95,7 @@ def compare_experiment_sets(request: HttpRequest, set_id: Id, other_set_id: Id) 
 
     Large sets are compared by a run of the kind `compare-sets` first: without it, the answer is 409.
     """
-    compared = _compared(set_id, other_set_id)
+    compared = _compare_sets(set_id, other_set_id)
     return {
         "first": compared.first,
         "second": compared.second,
@@ -112,7 +112,7 @@ def compare_experiment_sets(request: HttpRequest, set_id: Id, other_set_id: Id) 
 @router.get(f"{ADDRESS}/schemes", response=PageOf[SchemeErrorOut])
 def list_scheme_differences(request: HttpRequest, set_id: Id, other_set_id: Id, paging: Query[Paging]) -> Any:
     """Differences by scheme, over the experiments that contain it, the largest first."""
-    return list_answer_in_memory(_compared(set_id, other_set_id).schemes, paging, lambda schemes: schemes)
+    return list_answer_in_memory(_compare_sets(set_id, other_set_id).schemes, paging, lambda schemes: schemes)
 
 
 @router.get(f"{ADDRESS}/experiments", response=list[PairOut])
@@ -125,7 +125,7 @@ def list_differing_experiments(
 ) -> Any:
     """The experiments that differ most, at most 50: of all, or of the heat map's bin at `row` and
     `column`."""
-    compared = _compared(set_id, other_set_id)
+    compared = _compare_sets(set_id, other_set_id)
     if (row is None) != (column is None):
         raise ProblemError(422, "a bin has a row and a column", where="query", right="give both or none")
     place = None if row is None or column is None else (row, column)
@@ -148,14 +148,14 @@ def export_set_comparison(
     request: HttpRequest, set_id: Id, other_set_id: Id, by: Literal["schemes", "lengths"] = "schemes"
 ) -> HttpResponse:
     """The comparison as CSV: a row per scheme, or per number of instructions."""
-    compared = _compared(set_id, other_set_id)
+    compared = _compare_sets(set_id, other_set_id)
     (table,) = VIEWS[OF_FORMER_FILES[by]].tables(compared.question)
     text = csv_of(table, head_of_pair(compared.first, compared.second))
     name = f"{compared.first.name} and {compared.second.name}"
     return attachment(text, "text/csv; charset=utf-8", name, "csv")
 
 
-def _compared(set_id: int, other_set_id: int) -> ComparedSets:
+def _compare_sets(set_id: int, other_set_id: int) -> ComparedSets:
     """The comparison of two sets. Raises `ExchangeError` if they do not fit, `ProblemError` (409) if a run
     must compare them."""
     first, second = (get_object_or_404(SET_ROWS, pk=pk) for pk in (set_id, other_set_id))

@@ -53,7 +53,7 @@ ORDERS = ((DEFAULT_ORDER, "largest differences first"), ("scheme", "by scheme"))
 RowT = TypeVar("RowT", ExperimentSet, LatencySet)
 
 
-def _named(request: HttpRequest, among: QuerySet[RowT]) -> list[RowT]:
+def _rows_of_address(request: HttpRequest, among: QuerySet[RowT]) -> list[RowT]:
     """The rows whose ids the address has, in their order."""
     numbers = [parse_int(text, name) for name in _FIELDS for text in request.GET.getlist(name) if text]
     return [get_object_or_404(among, pk=pk) for pk in numbers]
@@ -66,7 +66,7 @@ def _chosen_rows(
 
     Rows of another instruction set than the first one are dropped: the first one may have been changed.
     """
-    rows = _named(request, among)
+    rows = _rows_of_address(request, among)
     first = rows[0] if request.GET.get("first") else None
     offered = among.model._default_manager.only("name", "isa").order_by("-id")
     candidates = list(offered.filter(isa=first.isa_id).exclude(pk=first.pk)[:_MAX_OFFERED]) if first else []
@@ -131,7 +131,7 @@ def sets_compare_csv(request: HttpRequest) -> HttpResponse:
     """A view of the comparison as CSV; older addresses have `by`, schemes or lengths."""
     by = choice_parameter(request, "by", tuple(OF_FORMER_FILES), "schemes")
     name = choice_parameter(request, "view", tuple(VIEWS), OF_FORMER_FILES[by])
-    rows = _named(request, SET_ROWS)
+    rows = _rows_of_address(request, SET_ROWS)
     if len(rows) != 2:
         raise BadRequest("first and second must be the numbers of two experiment sets")
     first, second = rows
@@ -192,7 +192,7 @@ def _cells(schemes: Sequence[SharedScheme], compared: Sequence[LatencySet]) -> d
 
 def latencies_compare_csv(request: HttpRequest) -> HttpResponse:
     """All pairs of the comparison as CSV, the largest differences first."""
-    rows = _named(request, LATENCY_SETS)
+    rows = _rows_of_address(request, LATENCY_SETS)
     try:
         comparison = comparison_of_latencies(*rows)
     except ExchangeError as error:

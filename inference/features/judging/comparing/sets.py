@@ -134,7 +134,7 @@ def compared_sets(
     if row is not None and row.run.result["of"] == state:
         return ComparedSets(first, second, row)
     if at_once or all(set_state["count"] < STORED_FROM for set_state in state):
-        return ComparedSets(first, second, _unsaved(first, second, state))
+        return ComparedSets(first, second, _unsaved_comparison(first, second, state))
     return None
 
 
@@ -158,7 +158,7 @@ def settled_experiments(row: ExperimentSet) -> int:
     return settled.order_by().values("experiment").distinct().count()
 
 
-def _unsaved(first: ExperimentSet, second: ExperimentSet, state: list[Json]) -> Comparison:
+def _unsaved_comparison(first: ExperimentSet, second: ExperimentSet, state: list[Json]) -> Comparison:
     key = SheetKey(_pair_sheet, (first.pk, second.pk, str(state)))
     table = sheet_of(key).items.table
     query = urlencode(pair_config(first, second))

@@ -100,7 +100,7 @@ def joined_tables(tables: Sequence[ExperimentTable]) -> ExperimentTable:
     """The tables concatenated, over their common schemes in the order of the texts."""
     schemes = sorted({scheme for table in tables for scheme in table.schemes})
     number = {scheme: k for k, scheme in enumerate(schemes)}
-    parts = [_renumbered(table, number) for table in tables]
+    parts = [_renumber_schemes(table, number) for table in tables]
     terms = np.concatenate([np.zeros(0, dtype=np.int64), *(np.diff(table.offsets) for table in tables)])
     return ExperimentTable(
         tuple(schemes),
@@ -111,7 +111,7 @@ def joined_tables(tables: Sequence[ExperimentTable]) -> ExperimentTable:
     )
 
 
-def _renumbered(table: ExperimentTable, number: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
+def _renumber_schemes(table: ExperimentTable, number: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
     """Schemes and multiplicities with new scheme numbers, ascending within each experiment."""
     fresh = np.array([number[scheme] for scheme in table.schemes], dtype=np.int32)[table.scheme]
     experiment = np.repeat(np.arange(len(table)), np.diff(table.offsets))

@@ -6,7 +6,6 @@ tool could pass by leaving out items. The number of answers has no tolerance, si
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -265,11 +264,8 @@ class GatedCommand(RunCommand):
     def write_baseline(self, baseline: AccuracyBaseline, options: dict[str, Any]) -> None:
         file = options["write_baseline"]
         write_file(Path(file), write_baseline(baseline).encode())
-        if options["json"]:
-            self.stdout.write(json.dumps(baseline.model_dump(), ensure_ascii=False))
-        else:
-            count = len(baseline.columns)
-            self.stdout.write(f"{file}: {count} {self.columns_noun} beside {baseline.reference}")
+        line = f"{file}: {len(baseline.columns)} {self.columns_noun} beside {baseline.reference}"
+        self.print_answer(baseline.model_dump(), [line], as_json=options["json"])
 
     def check_against_baseline(
         self, now: AccuracyBaseline, options: dict[str, Any], only: Sequence[str] = ()
@@ -281,11 +277,7 @@ class GatedCommand(RunCommand):
         verdicts = judge_against_baseline(read_baseline(_content(file), file), now, tolerance, only)
         if options["junit"]:
             write_file(Path(options["junit"]), verdicts.as_junit().encode())
-        lines = (
-            [json.dumps(verdicts.as_json(), ensure_ascii=False)] if options["json"] else gate_lines(verdicts)
-        )
-        for line in lines:
-            self.stdout.write(line)
+        self.print_answer(verdicts.as_json(), gate_lines(verdicts), as_json=options["json"])
         if verdicts.worse:
             names = ", ".join(verdict.name for verdict in verdicts.worse)
             raise CommandError(f"worse than {file}: {names}", returncode=WORSE)

@@ -229,7 +229,7 @@ class ComparisonSummary:
 
     Attributes:
         points: Fields of the comparison.
-        fields: Those of each column.
+        fields: Fields of each column.
     """
 
     sheet: AnswerSheet

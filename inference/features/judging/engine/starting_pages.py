@@ -15,7 +15,6 @@ from inference.core.protocols import Json
 from inference.features.asking.predictors.kinds import MEASURING
 from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.predictors.offers import Offers, offers
-from inference.features.asking.predictors.query import processor_of_machine
 from inference.features.asking.questions.form import ProcessorForm
 from inference.features.judging.engine.request import KIND, MAX_COLUMNS, JudgeConfig
 from inference.features.judging.engine.sources import (
@@ -29,6 +28,7 @@ from inference.features.learning.core_model.query import usable_core_models
 from inference.isa.targets import names_with_blocks, target_of
 from inference.models import BasicBlockSet, ExperimentSet, Machine, PortMapping, ResourceMapping
 from inference.predictors import core_model, machine
+from inference.storage.instruction_sets import core_name
 from inference.storage.names import machine_label
 from inference.web.request_fields import RequestField, RunForm, describe_fields, start_run
 from inference.web.validation import number_parameter
@@ -312,7 +312,7 @@ def _initial_choice(subject: Subject, sources: Sequence[str], against: str) -> J
             newest = machine_row.mappings.order_by("-pk").values_list("pk", flat=True)[:_PRESELECTED]
             ticked["mappings"] = [str(pk) for pk in newest]
     ticked |= {
-        "processor": "" if machine_row is None else processor_of_machine(machine_row),
+        "processor": "" if machine_row is None else core_name(machine_row),
         "against": against,
     }
     answering = [source for text in sources if (source := _source_or_none(text, subject)) is not None]
@@ -324,7 +324,7 @@ def _initial_choice(subject: Subject, sources: Sequence[str], against: str) -> J
                     *(_core_models(local) if local else ()),
                     *(offer.text for offer in offers().tools),
                 ],
-                "processor": "" if local is None else processor_of_machine(local),
+                "processor": "" if local is None else core_name(local),
             }
         return {**ticked, "mappings": [value for value, _ in stored["mappings"]][:_PRESELECTED]}
     if len(sources) > 1:  # several sources are meant as the complete choice

@@ -164,7 +164,7 @@ def _scores(question: ViewQuestion) -> list[PublishedTable]:
     ]
 
 
-def _grouped(question: ViewQuestion, groups: Grouping, key: str, title: str) -> PublishedTable:
+def _group_table(question: ViewQuestion, groups: Grouping, key: str, title: str) -> PublishedTable:
     errors = errors_by_group(question.points, groups)
     name = f"{question.column.name} by {title.lower()}"
     return table_of(key, name, errors, (text(title), attrgetter("name")), *_ERRORS)
@@ -176,13 +176,13 @@ def length_groups(question: ViewQuestion) -> Grouping:
 
 
 def _lengths(question: ViewQuestion) -> list[PublishedTable]:
-    return [_grouped(question, length_groups(question), "lengths", "Instructions")]
+    return [_group_table(question, length_groups(question), "lengths", "Instructions")]
 
 
 def _bounds(question: ViewQuestion) -> list[PublishedTable]:
     bounds = sheet_of(key_of(question.row)).items.bounds
     groups = bounds or Grouping((), np.full(question.row.n, -1))
-    return [_grouped(question, groups, "bounds", "Largest bound")]
+    return [_group_table(question, groups, "bounds", "Largest bound")]
 
 
 def _schemes(question: ViewQuestion) -> list[PublishedTable]:
@@ -279,7 +279,7 @@ def _address(row: Comparison) -> str:
     return comparison_address(row.run_id) + "?"
 
 
-def _telling(question: ViewQuestion) -> list[PublishedTable]:
+def _distinguishing_tables(question: ViewQuestion) -> list[PublishedTable]:
     sheet = sheet_for(key_of(question.row), question.part)
     among = sheet.among(question.part.selection)
     cycles, reference = sheet.columns[question.column.position].cycles, sheet.reference
@@ -364,7 +364,7 @@ VIEWS = {
             "telling",
             "Smallest differences",
             "The shortest items on which a source and the reference disagree: the best ones to start with.",
-            _telling,
+            _distinguishing_tables,
         ),
     )
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser
 from typing import Any
 
@@ -35,16 +34,14 @@ class Command(DataCommand):
         else:
             row = evaluate(_predictor_row(options), experiment_set, unit)
             scores, skipped = Scores(row.n, row.mape, row.pearson, row.kendall), row.skipped
-        if options["json"]:
-            self.stdout.write(json.dumps(scores.as_json()))
-            return
         predictor = options["mapping"] or options["resource_mapping"] or options["tool"]
-        self.stdout.write(f"{predictor} on {experiment_set.name}, in {unit.label}:")
-        self.stdout.write(f"  {scores.n} experiments, {skipped} skipped")
-        self.stdout.write(f"  MAPE {_number_text(scores.mape, 2)} %")
-        self.stdout.write(
-            f"  Pearson's r {_number_text(scores.pearson, 3)}, Kendall's τ {_number_text(scores.kendall, 3)}"
+        lines = (
+            f"{predictor} on {experiment_set.name}, in {unit.label}:",
+            f"  {scores.n} experiments, {skipped} skipped",
+            f"  MAPE {_number_text(scores.mape, 2)} %",
+            f"  Pearson's r {_number_text(scores.pearson, 3)}, Kendall's τ {_number_text(scores.kendall, 3)}",
         )
+        self.print_answer(scores.as_json(), lines, as_json=options["json"])
 
 
 def _predictor_row(options: dict[str, Any]) -> PortMapping | ResourceMapping:

@@ -66,7 +66,7 @@ class EvaluateJob(Job):
     def work(self, task: Task) -> Store:
         """Predict all measurements. Raises `JobError` if the mapping or the set has been deleted."""
         config = task.run.config
-        predicts, experiment_set = _existing(config)
+        predicts, experiment_set = _existing_rows(config)
         chunks = set_chunks(experiment_set, answers=True)
         read = sheet_of_chunks(predicts, chunks, task.reporter.pulse)
         items = read.sheet.items
@@ -88,7 +88,7 @@ def _field(config: Json) -> str:
     return named[0] if named else "mapping"
 
 
-def _existing(config: Json) -> tuple[PortMapping | ResourceMapping, ExperimentSet]:
+def _existing_rows(config: Json) -> tuple[PortMapping | ResourceMapping, ExperimentSet]:
     field = _field(config)
     predicts = _PREDICTORS[field].objects.filter(pk=config[field]).first()
     experiment_set = ExperimentSet.objects.filter(pk=config["experiment_set"]).first()
@@ -100,7 +100,7 @@ def _existing(config: Json) -> tuple[PortMapping | ResourceMapping, ExperimentSe
 def _store(
     run: Run, predictions: Predictions, schemes: Sequence[SchemeError], read: int, summary: ComparisonSummary
 ) -> tuple[Json, Sequence[Event]]:
-    predicts, experiment_set = _existing(run.config)
+    predicts, experiment_set = _existing_rows(run.config)
     unit = Unit(run.config["unit"])
     evaluation = store_evaluation(predicts, experiment_set, unit, predictions, schemes)
     store_comparison(run, experiment_set, read, summary)

@@ -41,8 +41,8 @@ from inference.web.data_command import DataCommand, write_file
 from inference.web.published_page import PublishedTable
 from inference.web.validation import read
 
-MAX_EXPERIMENTS = 3  # experiments of a group
-MAX_DOUBTS = 100  # doubts
+MAX_EXPERIMENTS = 3  # per group
+MAX_DOUBTS = 100
 Options = dict[str, Any]
 
 

@@ -179,7 +179,7 @@ def _cached_conflicts(row: _SetRow, measurements: int, texts: frozenset[str] | N
 @lru_cache(maxsize=2)
 def _times(row: _SetRow, measurements: int) -> SetTimes:
     del measurements  # part of the cache key: new measurements invalidate it
-    parts = list(_settled(ExperimentSet.objects.select_related("isa").get(pk=row[0])))
+    parts = list(_settled_experiments(ExperimentSet.objects.select_related("isa").get(pk=row[0])))
     schemes = sorted({scheme for table, *_ in parts for scheme in table.schemes})
     place = {scheme: number for number, scheme in enumerate(schemes)}
     empty = np.empty((0, 2), dtype=np.int64), np.empty(0, dtype=_TIMED), np.empty(0, dtype=np.int64)
@@ -200,7 +200,9 @@ def _times(row: _SetRow, measurements: int) -> SetTimes:
     return SetTimes(texts, timed[alone], new_place[ends[together]], timed[together])
 
 
-def _settled(experiment_set: ExperimentSet) -> Iterator[tuple[ExperimentTable, TimedExperiments, Int64s]]:
+def _settled_experiments(
+    experiment_set: ExperimentSet,
+) -> Iterator[tuple[ExperimentTable, TimedExperiments, Int64s]]:
     """Yields (table, times, measurement ids) of settled experiments of up to two instances, in no order.
 
     Reads fewer columns than `set_chunks`.

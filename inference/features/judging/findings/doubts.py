@@ -49,7 +49,7 @@ class MappingDoubts:
 
     Attributes:
         doubts: All of them.
-        listed: Those of the requested kind and schemes.
+        listed: Doubts of the requested kind and schemes.
         shared_reasons: {reason: schemes} of the reasons of more than `MANY` schemes, most frequent first.
     """
 
@@ -173,7 +173,7 @@ def doubts_of(
     value = load_mapping(row) if value is None else value
     all_doubts = [*_ambiguous(row, value), *_inferred_doubts(row, value), *_other_slots(row, value)]
     if evaluation is not None:
-        all_doubts += _mispredicted(residuals_in(evaluation), value, over)
+        all_doubts += _prediction_doubts(residuals_in(evaluation), value, over)
     ports = value.ports
     if other is not None:
         comparison = comparison_of(row, other)
@@ -267,7 +267,7 @@ def _other_slots(row: PortMapping, value: Mapping) -> Iterator[Doubt]:
         )
 
 
-def _mispredicted(errors: Iterable[SchemeError], value: Mapping, over: float) -> Iterator[Doubt]:
+def _prediction_doubts(errors: Iterable[SchemeError], value: Mapping, over: float) -> Iterator[Doubt]:
     for error in errors:
         if error.absolute <= over:
             continue

@@ -83,10 +83,10 @@ def decisions(
     distinctions = {
         doubted: distinction
         for doubted in doubts
-        if (distinction := _deciding(row, other, doubted)) is not None
+        if (distinction := _deciding_experiment(row, other, doubted)) is not None
     }
     stored = rows_of(row.isa, {doubted.experiment for doubted in distinctions.values()})
-    cycles = _settled(stored.values())
+    cycles = _settled_medians(stored.values())
     return {
         doubt: DoubtDecision(
             distinction, cycles.get(stored.get(distinction.experiment, 0)), stored.get(distinction.experiment)
@@ -101,19 +101,22 @@ def experiments_of_doubt(
     """The scheme alone and the experiments of a doubt's evidence, at most `MAX_EXPERIMENTS`."""
     experiments: list[Experiment] = []
     if doubt.kind in (DoubtKind.AMBIGUOUS, DoubtKind.EXCLUDED):
-        experiments = [*_searched(row, doubt.scheme), *_witness_experiments(row, doubt.scheme)]
+        experiments = [*_experiments_of_search(row, doubt.scheme), *_witness_experiments(row, doubt.scheme)]
     elif doubt.kind is DoubtKind.MISPREDICTED and evaluation is not None:
         scheme = InstructionScheme.objects.select_related("isa").get(isa=row.isa_id, text=doubt.scheme)
         experiments = [item.stored.value.experiment for item in worst_of(evaluation, scheme)]
     elif doubt.kind is DoubtKind.SLOTS and (padding := padding_of(row.isa.name)) is not None:
         experiments = [*padding.around(doubt.scheme), *padding.calibration()]
-    elif doubt.kind is DoubtKind.CONFLICT and (distinction := _deciding(row, other, doubt)) is not None:
+    elif (
+        doubt.kind is DoubtKind.CONFLICT
+        and (distinction := _deciding_experiment(row, other, doubt)) is not None
+    ):
         experiments = [distinction.experiment]
     alone = Experiment.of([doubt.scheme])
     return list(dict.fromkeys([alone, *experiments]))[:MAX_EXPERIMENTS]
 
 
-def _deciding(row: PortMapping, other: PortMapping | None, doubt: Doubt) -> Distinction | None:
+def _deciding_experiment(row: PortMapping, other: PortMapping | None, doubt: Doubt) -> Distinction | None:
     if doubt.uops is None or not doubt.alternatives:
         return None
     if doubt.kind is DoubtKind.CONFLICT:
@@ -158,7 +161,7 @@ def _with_other_uops(row: _Key, scheme: str, uops: Uops) -> Distinction | None:
     return deciding_experiment(value, changed, scheme, value.usage.keys() - {scheme})
 
 
-def _searched(row: PortMapping, scheme: str) -> list[Experiment]:
+def _experiments_of_search(row: PortMapping, scheme: str) -> list[Experiment]:
     """The experiments with the scheme of a search by counter-examples, the shortest first."""
     evidence = Evidence.of(row.report)
     if evidence is None:
@@ -179,7 +182,7 @@ def _witness_experiments(row: PortMapping, scheme: str) -> list[Experiment]:
     return [*(fact.experiment for fact in value.facts), *pairs]
 
 
-def _settled(experiments: Iterable[int]) -> dict[int, float]:
+def _settled_medians(experiments: Iterable[int]) -> dict[int, float]:
     """{experiment id: median of its settled measurements in cycles} (one query)."""
     return settled_medians(Measurement.objects.filter(experiment__in=list(experiments)))
 

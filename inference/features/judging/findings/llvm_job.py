@@ -43,7 +43,7 @@ class DifferingScheme:
 
     Attributes:
         usage: The mapping's µops in words, with conflicting results.
-        masks: As (port mask, count).
+        masks: Masks as (port mask, count).
         pressure: (resource of LLVM, cycles).
         command: Repeats llvm-mca's prediction.
         evidence: The witnesses in words.
@@ -290,7 +290,7 @@ def llvm_difference(
         if answer.failure:
             unknown.append((scheme.text, answer.failure))
         elif is_notable(answer.cycles, _reference(scheme), config.tolerance):
-            differing.append(_differing(row, mapping, scheme, pks[scheme.text], model, answer))
+            differing.append(_differing_scheme(row, mapping, scheme, pks[scheme.text], model, answer))
     return LlvmDifference(
         mapping=row.name,
         tool=model.name,
@@ -310,7 +310,7 @@ def _reference(scheme: ExportedScheme) -> float:
     return scheme.predicted if measured is None else measured
 
 
-def _differing(
+def _differing_scheme(
     row: PortMapping,
     mapping: ExportedMapping,
     scheme: ExportedScheme,

@@ -45,6 +45,7 @@ from inference.runs.errors import JobError
 from inference.runs.kinds import Job, Store, Task
 from inference.runs.machines.measurer import open_measurer
 from inference.runs.measurements import RunMeasurements
+from inference.runs.request import needed_row
 from inference.runs.stages import ORDERS, RANDOM_MIXES, SINGLETONS, Stages
 from inference.storage.mappings import load_mapping
 from inference.storage.names import processor_name, result_name, selection_name
@@ -71,9 +72,7 @@ class CheckModelJob(Job):
 
     def work(self, task: Task) -> Store:
         config = CheckConfig(**task.run.config)
-        machine = Machine.objects.filter(pk=config.machine).select_related("isa").first()
-        if machine is None:
-            raise JobError("the machine that this run needs has been deleted")
+        machine = needed_row(Machine.objects.select_related("isa"), config.machine)
         with open_measurer(task, machine, config.schemes) as (measurer, schemes):
             check = _Check(task, config, machine, measurer, _reference(config))
             alone = check.alone(schemes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser
 from dataclasses import replace
 from pathlib import Path
@@ -79,20 +78,17 @@ class CheckModelCommand(RunCommand):
         folder = Path(options["csv"]) if options["csv"] else None
         if folder is not None and not folder.is_dir():
             raise CommandError(f"--csv {options['csv']!r}: there is no such folder")
-        run = self.do_run(lambda: self._submitted(options))
+        run = self.do_run(lambda: self._submit_run(options))
         check = model_check_of(run)
         if folder is not None:
             for name, table in TABLES.items():
                 write_file(folder / f"{name}.csv", csv_of(table(check)).encode())
-        if options["json"]:
-            named = {"run": run.pk, "set": run.result["name"]}
-            counted = {key: value for key, value in run.result.items() if key != "name"}
-            self.stdout.write(json.dumps({**named, **counted, "seconds": round(run.busy_seconds, 3)}))
-            return
-        for line in shell_lines(_tables(run, check), MAX_LISTED):
-            self.stdout.write(line)
+        named = {"run": run.pk, "set": run.result["name"]}
+        counted = {key: value for key, value in run.result.items() if key != "name"}
+        answer = {**named, **counted, "seconds": round(run.busy_seconds, 3)}
+        self.print_answer(answer, shell_lines(_tables(run, check), MAX_LISTED), as_json=options["json"])
 
-    def _submitted(self, options: dict[str, Any]) -> Run:
+    def _submit_run(self, options: dict[str, Any]) -> Run:
         machine = by_name(Machine, options["machine"])
         reference = _reference(machine, options["reference"])
         config = {

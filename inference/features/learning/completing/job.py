@@ -201,13 +201,19 @@ class Completion:
         if self.machine.kind == Machine.Kind.SIMULATED:
             processor, described = simulated_machine(self.machine)
             unknown = "the simulated processor does not know it"
-            yield self._stored(processor), {text: unknown for text in schemes if text not in described}
+            yield (
+                self._stored_measurer(processor),
+                {text: unknown for text in schemes if text not in described},
+            )
             return
         with agent_measurer(self.task, self.machine, schemes) as measurer:
             obstacles = {scheme: measurer.obstacle(scheme) for scheme in schemes}
-            yield self._stored(measurer), {text: reason for text, reason in obstacles.items() if reason}
+            yield (
+                self._stored_measurer(measurer),
+                {text: reason for text, reason in obstacles.items() if reason},
+            )
 
-    def _stored(self, measurer: Measurer) -> Measurer:
+    def _stored_measurer(self, measurer: Measurer) -> Measurer:
         remember = partial(
             RunMeasurements, self.task.lease, self.machine.isa, measurer.identity, _PURPOSE, self.machine
         )

@@ -18,7 +18,7 @@ from inference.models import StoredCoreModel
 def gallery(request: HttpRequest) -> HttpResponse:
     """All recorded cores: where their numbers come from, how good they are, and what is missing."""
     cores = recorded_cores()
-    opened = _opened(cores)
+    opened = _stored_copies(cores)
     rows = [(core, opened.get(core.name)) for core in cores]
     return render(request, "inference/core_model/gallery.html", {"rows": rows})
 
@@ -29,7 +29,9 @@ def recorded(request: HttpRequest, slug: str) -> HttpResponse:
     contents = document_contents(core.row.document or {})
     context = home_context(request, core.row, contents, core)
     return render(
-        request, "inference/core_model/core_model.html", {**context, "opened": _opened([core]).get(core.name)}
+        request,
+        "inference/core_model/core_model.html",
+        {**context, "opened": _stored_copies([core]).get(core.name)},
     )
 
 
@@ -43,14 +45,14 @@ def recorded_or_404(slug: str) -> RecordedCore:
 def open_recorded(request: HttpRequest, slug: str) -> HttpResponse:
     """Store a recorded core as a core model, unless it is stored already, and show it."""
     core = recorded_or_404(slug)
-    row = _opened([core]).get(core.name)
+    row = _stored_copies([core]).get(core.name)
     if row is None:
         note = f"From the gallery: {core.processor}, {core.recorded}; {core.measured}; {core.accuracy}."
         row = store_document(core.document, core.name, note)
     return redirect("core-model", row.pk)
 
 
-def _opened(cores: Sequence[RecordedCore]) -> dict[str, StoredCoreModel]:
+def _stored_copies(cores: Sequence[RecordedCore]) -> dict[str, StoredCoreModel]:
     """{name: core model of the site} of those that are stored."""
     rows = StoredCoreModel.objects.filter(name__in=[core.name for core in cores], document__isnull=False)
     return {row.name: row for row in rows.defer("document")}

@@ -185,9 +185,9 @@ class Contradictions:
     """What speaks against a model.
 
     Attributes:
-        conflicts: Of its mapping, at most `_MAX_CONFLICTS`.
+        conflicts: Conflicts of its mapping, at most `_MAX_CONFLICTS`.
         total: Number of schemes with any.
-        objections: Of the newest check of the port model on its machine.
+        objections: Objections of the newest check of the port model on its machine.
     """
 
     conflicts: tuple[SchemeConflict, ...] = ()

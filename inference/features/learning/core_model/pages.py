@@ -91,7 +91,7 @@ def _listed_ports(rows: Sequence[StoredCoreModel]) -> list[ListedMapping | None]
     """The port mappings of core models with what judges them; None without one (two queries)."""
     mappings = port_mappings().filter(pk__in=[row.mapping_id for row in rows if row.mapping_id])
     by_id = {listed.mapping.pk: listed for listed in listed_mappings(mappings)}
-    return [by_id.get(row.mapping_id) for row in rows]
+    return [None if row.mapping_id is None else by_id.get(row.mapping_id) for row in rows]
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ class Command(DataCommand):
             core=core,
             processor=("" if row.machine is None else row.machine.cpu) or "not recorded",
             recorded=row.created.date(),
-            measured=_measured(row),
+            measured=_measured_text(row),
             figures=figures,
             sources=tuple(_sources(row)),
             lacks=options["lacks"],
@@ -70,7 +70,7 @@ class Command(DataCommand):
         self.stdout.write(f"{recorded.name}, {recorded.judgement.text}")
 
 
-def _measured(row: StoredCoreModel) -> str:
+def _measured_text(row: StoredCoreModel) -> str:
     """What its profile measured, as in "pmweb: profile of the default set"."""
     config = {} if row.run is None else row.run.config
     selection = selection_name(config.get("schemes", ""), config.get("scheme_filter", ""))

@@ -105,7 +105,7 @@ def explained_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[
         "characterised": counts.outcomes.get(SchemeFate.CHARACTERISED, 0),
         "outcome_bar": _outcome_bar(counts),
         "counts_from": COUNTS.get(explained.counts_from, "") if explained else "",
-        "blocking": _blocking(row, explained),
+        "blocking": _blocking_of_mapping(row, explained),
         "blocking_documented": False,
         "explain_ports": value.ports,
         "measured_in": ExperimentSet.objects.filter(pk__in=row.report.get(MEASURED_IN, ())).order_by("id"),
@@ -180,7 +180,7 @@ def _choices(entries: Iterable[tuple[str, str]], counts: Mapping[str, int]) -> l
     return [VerdictFilter(value, label, counts[value]) for value, label in entries if counts.get(value)]
 
 
-def _blocking(row: PortMapping, explained: ExplainedMapping | None) -> list[BlockingLine]:
+def _blocking_of_mapping(row: PortMapping, explained: ExplainedMapping | None) -> list[BlockingLine]:
     if explained is None:
         return []
     urls = scheme_urls([blocking.blocker for blocking in explained.classes], row.isa, row)

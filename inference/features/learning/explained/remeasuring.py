@@ -107,11 +107,13 @@ def repeats_of(isa: ISA, witnesses: Sequence[Witness]) -> dict[Witness, list[Rem
         for row in sets if base is not None and tested is not None else ():
             cycles = times[row.pk]
             if base in cycles and tested in cycles:
-                repeats.setdefault(witness, []).append(_compared(witness, row, cycles[base], cycles[tested]))
+                repeats.setdefault(witness, []).append(
+                    _repeat_in_set(witness, row, cycles[base], cycles[tested])
+                )
     return repeats
 
 
-def _compared(
+def _repeat_in_set(
     witness: Witness, row: ExperimentSet, base: Sequence[float], tested: Sequence[float]
 ) -> Remeasured:
     before = median(base) if base else None

@@ -56,18 +56,18 @@ class FrontEndJob(Job):
         task.reporter.emit(PhaseStarted(_STAGE, 1, [_STAGE]))
         maker = front_end_maker(machine.isa.name)
         if not machine.executes_code:
-            readings = _timed(task, maker.front_end_codes(offsets=True), _simulated(machine))
+            readings = _time_codes(task, maker.front_end_codes(offsets=True), _simulated_front_end(machine))
             return partial(_store, task.run, machine, readings, {"simulated": machine.name})
         offsets = bool(machine.facts.get("offsets"))
         if not offsets:
             text = f"the agent of {machine.name} is too old for loops that begin anywhere in a cache line"
             task.reporter.emit(Log("warning", text))
         with open_code_timer(task, machine) as (identity, timer):
-            readings = _timed(task, maker.front_end_codes(offsets=offsets), timer)
+            readings = _time_codes(task, maker.front_end_codes(offsets=offsets), timer)
         return partial(_store, task.run, machine, readings, identity)
 
 
-def _timed(task: Task, codes: Sequence[FrontEndCode], timer: CodeTimer) -> Readings:
+def _time_codes(task: Task, codes: Sequence[FrontEndCode], timer: CodeTimer) -> Readings:
     """The codes with their readings, in order."""
     reporter = PacedReporter(task.reporter)
     start = reporter.clock()
@@ -87,7 +87,7 @@ def _timed(task: Task, codes: Sequence[FrontEndCode], timer: CodeTimer) -> Readi
     return [(code, timed[code.code]) for code in codes]
 
 
-def _simulated(machine: Machine) -> SimulatedFrontEnd:
+def _simulated_front_end(machine: Machine) -> SimulatedFrontEnd:
     """A simulated front end from the machine's seed, with its noise: port mappings have none."""
     seed, noise = int(machine.facts.get("seed", 0)), machine.facts.get("noise", 0.0)
     return SimulatedFrontEnd.sampled(seed, noise, machine.isa.name)

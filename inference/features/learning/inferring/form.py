@@ -171,7 +171,7 @@ class InferForm(RunForm):
     def __init__(self, data: Any = None, *, initial: Mapping[str, Any] | None = None) -> None:
         algorithm_name = (data or initial or {}).get("algorithm", "")
         self.offer: Algorithm = ALGORITHMS.get(str(algorithm_name), next(iter(ALGORITHMS.values())))
-        super().__init__(_completed(data, self.offer), initial=dict(initial or {}))
+        super().__init__(_complete_data(data, self.offer), initial=dict(initial or {}))
         for setting in self.offer.tunables():
             self.fields[SETTING + setting.name] = SettingField(self.offer, setting)
         for name, text in self.offer.known_help.items():
@@ -275,7 +275,7 @@ class InferForm(RunForm):
         )
 
 
-def _completed(data: Any, offer: Algorithm) -> Any:
+def _complete_data(data: Any, offer: Algorithm) -> Any:
     """The form's data, completed with defaults of the chosen algorithm's settings."""
     missing = [s for s in offer.tunables() if data is not None and SETTING + s.name not in data]
     if not missing:

@@ -212,12 +212,10 @@ class FrontCommand(DataCommand):
 
     def _pick(self, point: FrontPoint, name: str, *, as_json: bool) -> None:
         row, is_new = pick(point, name)
-        if as_json:
-            answer = {"mapping": row.name, "url": f"/mappings/{row.pk}/", "made": is_new, **_as_json(point)}
-            self.stdout.write(json.dumps(answer, ensure_ascii=False))
-            return
+        url = f"/mappings/{row.pk}/"
+        answer = {"mapping": row.name, "url": url, "made": is_new, **_as_json(point)}
         state = "stored as" if is_new else "already stored as"
-        self.stdout.write(f"{state} the port mapping {row.name!r}, /mappings/{row.pk}/")
+        self.print_answer(answer, [f"{state} the port mapping {row.name!r}, {url}"], as_json=as_json)
 
 
 def _as_json(point: FrontPoint) -> dict[str, Any]:

@@ -295,11 +295,13 @@ def loop_code_of_run(
     }
     machine = next((row.machine for row in executed if row.machine is not None), None)
     options = DEFAULTS if machine is None else options_for(machine, start_time)
-    size_of = _logged(lambda experiment: reader.loop_size(experiment.terms, options), stages)
+    size_of = _log_assembly(lambda experiment: reader.loop_size(experiment.terms, options), stages)
     return measured_loop_code(measured, size_of, mapping)
 
 
-def _logged(size_of: Callable[[Experiment], LoopSize], stages: Stages) -> Callable[[Experiment], LoopSize]:
+def _log_assembly(
+    size_of: Callable[[Experiment], LoopSize], stages: Stages
+) -> Callable[[Experiment], LoopSize]:
     """Logs progress, because assembling thousands of experiments takes long."""
     due, number = time.monotonic() + _LOG_INTERVAL, 0
 

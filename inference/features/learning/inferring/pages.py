@@ -49,9 +49,9 @@ from inference.web.validation import choice_parameter, number_parameter, row_id_
 def infer(request: HttpRequest) -> HttpResponse:
     """Shows the form, applies a preset, estimates, or starts the run."""
     if request.method != "POST":
-        return _page(request, InferForm(initial=_initial(request)), _forked(request.GET))
+        return _page(request, InferForm(initial=_initial(request)), _fork_run(request.GET))
     press = request.POST.get("press", "estimate")
-    forked = _forked(request.POST)
+    forked = _fork_run(request.POST)
     if press.startswith("preset:"):
         return _page(request, InferForm(_with_preset(request.POST, press.removeprefix("preset:"))), forked)
     form = InferForm(request.POST)
@@ -83,14 +83,14 @@ def _plan(form: InferForm, forked: Run | None) -> InferencePlan | None:
     return valid_plan
 
 
-def _forked(query: QueryDict) -> Run | None:
+def _fork_run(query: QueryDict) -> Run | None:
     number = row_id_or_none(query.get("from", ""))
     return None if number is None else get_object_or_404(Run, pk=number, kind="infer")
 
 
 def _initial(request: HttpRequest) -> dict[str, Any]:
     if number_parameter(request, "from") is not None:
-        forked = _forked(request.GET)
+        forked = _fork_run(request.GET)
         assert forked is not None
         return initial_of(forked)
     algorithm = choice_parameter(request, "algorithm", tuple(ALGORITHMS), next(iter(ALGORITHMS)))

@@ -131,7 +131,7 @@ def open_subject(task: Task, config: InferConfig, stages: Stages) -> Iterator[Su
     if config.evaluate is not None:
         judged_on = needed_row(ExperimentSet, config.evaluate, "evaluation set")
     if isinstance(config.source, RecordedSource):
-        yield _recorded(config, isa, config.source.datasets, judged_on, stages)
+        yield _recorded_subject(config, isa, config.source.datasets, judged_on, stages)
     elif isinstance(config.source, MachineSource) and _has_agent(config):
         machine = needed_row(Machine, config.source.machine)
         selection = chosen_schemes(isa, config.schemes)
@@ -155,7 +155,7 @@ def open_subject(task: Task, config: InferConfig, stages: Stages) -> Iterator[Su
             yield lab.subject(sample_evenly(schemes, config.sample), judged_on)
 
 
-def _recorded(
+def _recorded_subject(
     config: InferConfig, isa: ISA, datasets: list[int], judged_on: ExperimentSet | None, stages: Stages
 ) -> Subject:
     sets = list(ExperimentSet.objects.filter(pk__in=datasets))
@@ -224,13 +224,13 @@ class _RunMeasurer:
         if self._earlier:
             self.stages.facts = dict(self._earlier)
         else:
-            alone = self._sampled(self._alone(self._sampled(schemes, _SINGLETON_FACTOR)))
+            alone = self._sample_schemes(self._alone(self._sample_schemes(schemes, _SINGLETON_FACTOR)))
             bottleneck = self._bottleneck(alone) if _measures_bottleneck(self.config) else None
             self.stages.facts = {"schemes": alone, "bottleneck": bottleneck}
         facts = self.stages.facts
         return self.subject(facts["schemes"], judged_on, facts["bottleneck"])
 
-    def _sampled(self, schemes: Sequence[str], factor: int = 1) -> Sequence[str]:
+    def _sample_schemes(self, schemes: Sequence[str], factor: int = 1) -> Sequence[str]:
         sample = self.config.sample
         return sample_evenly(schemes, None if sample is None else factor * sample)
 

@@ -97,7 +97,7 @@ class CoreParts:
         measured = np.array([mix.cycles for mix in self.mixes], dtype=np.float64)
         predicted = {label: self._predict(value) for label, value in self.values.items()}
         best = select_part(measured, predicted)
-        joined = self._joined(best)
+        joined = self._join_parts(best)
         if joined is None:
             return self._choice(lambda: self.rows[best.name], best)
         decision = select_part(measured, {best.name: predicted[best.name], TOGETHER: self._predict(joined)})
@@ -116,7 +116,7 @@ class CoreParts:
         cycles[compared.ids] = compared.predicted
         return cycles
 
-    def _joined(self, best: Selection) -> MappingValue | None:
+    def _join_parts(self, best: Selection) -> MappingValue | None:
         """The best part extended by schemes of the others, more accurate ones first; None if they have no
         other schemes.
         """

@@ -30,7 +30,7 @@ _CHUNK = 200
 def open_chain_measurer(task: Task, machine: Machine) -> Iterator[tuple[Json, ChainMeasurer]]:
     """(identity, measurer) of chains on a machine, which may be simulated."""
     if not machine.executes_code:
-        yield {"simulated": machine.name}, _simulated(machine)
+        yield {"simulated": machine.name}, _simulated_latencies(machine)
         return
     frame = chain_maker(machine.isa.name).frame()
     if frame is None:
@@ -60,7 +60,7 @@ class _BlockChainMeasurer:
                 yield reading_of(alike[index], result)
 
 
-def _simulated(machine: Machine) -> ChainMeasurer:
+def _simulated_latencies(machine: Machine) -> ChainMeasurer:
     """Simulated latencies from the machine's seed, with its noise: port mappings have none."""
     facts = machine.facts
     seed = int(facts.get("seed", 0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser
 from typing import Any
 
@@ -35,12 +34,9 @@ class Command(RunCommand):
             self.do_run(lambda: self._submit(row, options))
             row.refresh_from_db()
         answer = scheduler_answer(row)
-        if options["json"]:
-            self.stdout.write(json.dumps(answer))
-            return
-        self.stdout.write(f"core model {row.name!r}: {summary(answer)}")
-        for sentence in answer["words"]:
-            self.stdout.write(f"  {sentence}")
+        lines = [f"core model {row.name!r}: {summary(answer)}"]
+        lines += [f"  {sentence}" for sentence in answer["words"]]
+        self.print_answer(answer, lines, as_json=options["json"])
 
     def _submit(self, row: StoredCoreModel, options: dict[str, Any]) -> Any:
         config: dict[str, Any] = {"core_model": row.pk, "seconds": options["seconds"]}

@@ -152,7 +152,7 @@ def _slots(task: Task, config: SchedulerConfig, model: CoreModel) -> dict[str, i
     described = {*model.mapping.usage, *model.moves}
     ids = sorted(ids_of_schemes(machine.isa_id, described).values())
     with open_measurer(task, machine, ids) as (measurer, schemes):
-        cached, texts = _stored(task, machine, measurer, schemes)
+        cached, texts = _stored_measurer(task, machine, measurer, schemes)
         filler = quickest_filler(_usable_cycles(cached.measure(filler_experiments(model, texts))), width)
         if filler is None:
             text = "slots are not counted: no instruction without a port is as quick as dispatch"
@@ -163,7 +163,7 @@ def _slots(task: Task, config: SchedulerConfig, model: CoreModel) -> dict[str, i
         return counted_slots(experiments, _usable_cycles(meter.measure([*experiments.values()])), filler[1])
 
 
-def _stored(
+def _stored_measurer(
     task: Task, machine: Machine, measurer: Measurer, schemes: Sequence[str]
 ) -> tuple[StoreBackedMeasurer, Sequence[str]]:
     """The measurer behind the run's store, and the schemes that it can measure."""
@@ -200,7 +200,7 @@ def _measure(task: Task, machine: Machine, kinds: Kinds) -> Results:
 
     ids = sorted(ids_of_schemes(machine.isa_id, kinds).values())
     with open_measurer(task, machine, ids) as (measurer, schemes):
-        cached, usable = _stored(task, machine, measurer, schemes)
+        cached, usable = _stored_measurer(task, machine, measurer, schemes)
         experiments = scheduler_experiments({text: kinds[text] for text in usable if text in kinds})
         meter = ProgressMeasurer(cached, task.reporter, _MEASURE, len(experiments))
         return _with_cycles(experiments, meter.measure([grouped.experiment for grouped in experiments]))

@@ -129,7 +129,7 @@ def load_example() -> RecordedExample:
     return RecordedExample(machine, training, mixes, slots, mapping)
 
 
-def _parsed(isa: ISA, file: Path) -> Parsed:
+def _parse_file(isa: ISA, file: Path) -> Parsed:
     parsed = parse(file.read_bytes(), file.name, vocabulary(isa))
     if parsed.problem_count:
         raise RefusedError("\n".join(parsed.lines()))
@@ -162,7 +162,7 @@ def _experiment_set(machine: Machine, name: str, file: Path, note: str) -> Exper
         source=source,
         identity=IDENTITY,
     )
-    store_measurements(row, _parsed(machine.isa, file).measured)
+    store_measurements(row, _parse_file(machine.isa, file).measured)
     return row
 
 
@@ -171,7 +171,7 @@ def _mapping(machine: Machine) -> PortMapping:
     existing = PortMapping.objects.filter(origin=PortMapping.Origin.EXAMPLE, source=source).first()
     if existing is not None:
         return existing
-    value = _parsed(machine.isa, MAPPING).mapping
+    value = _parse_file(machine.isa, MAPPING).mapping
     assert value is not None, "the file of the mapping has a mapping"
     return store_mapping(
         free_name(PortMapping, "Example: Zen 4, by PMEvo"),

@@ -48,7 +48,7 @@ class PartSource:
     Args:
         part: "ports and slots", "latencies", "front end" or "scheduler".
         text: Who measured what, and how the part was inferred from it.
-        url: Of published measurements; "" for pmweb's own.
+        url: URL of published measurements; "" for pmweb's own.
     """
 
     part: str
@@ -115,7 +115,7 @@ class RecordedCore:
         recorded: The day of the measurements; of published ones, that of the publication.
         measured: What was measured, and by what.
         figures: How well it predicts; at least one.
-        sources: Of each part that it has.
+        sources: Sources of each part that it has.
         lacks: What is missing; "" for nothing that is known to be.
         described: Number of schemes with µops.
         with_latencies: Number of schemes with latencies.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from typing import Any
@@ -42,11 +41,7 @@ class Command(DataCommand):
             "forms": " ".join(options["operands"]),
         }
         card = self._card(parameters, options["on"])
-        if options["json"]:
-            self.stdout.write(json.dumps(card_as_json(card), ensure_ascii=False))
-            return
-        for line in _lines(card):
-            self.stdout.write(line)
+        self.print_answer(card_as_json(card), _lines(card), as_json=options["json"])
 
     def _card(self, parameters: dict[str, str], names: list[str]) -> InstructionCard:
         card = card_of(read(InstructionRequest, parameters))

@@ -48,7 +48,7 @@ class SchemeOnCpu:
 
     Attributes:
         is_measured: The cycles are of one instance alone.
-        latency: In cycles, of the slowest pair of operands; a bound where `is_bound`.
+        latency: Latency in cycles, of the slowest pair of operands; a bound where `is_bound`.
     """
 
     uops: Uops | None = None

@@ -29,7 +29,8 @@ class Cpu:
         key: Its name in addresses.
         forms: Number of forms with facts.
         other_mappings: Further mappings of the same core.
-        core_model: Of the machine, or the document itself, unsaved where it comes with the software.
+        core_model: Core model of the machine, or the document itself, unsaved where it comes with the
+            software.
         document: How good such a document is, None for others.
     """
 
@@ -122,10 +123,10 @@ def machine_core_models(isa: ISA) -> dict[int | None, StoredCoreModel]:
 def documents_with_facts(isa: ISA, schemes: Sequence[InstructionScheme]) -> list[Cpu]:
     """The core models that are documents and describe any of the forms."""
     texts = {scheme.text for scheme in schemes}
-    return [cpu for cpu in document_cpus(isa) if not texts.isdisjoint(_described(cpu))]
+    return [cpu for cpu in document_cpus(isa) if not texts.isdisjoint(_described_schemes(cpu))]
 
 
-def _described(cpu: Cpu) -> set[str]:
+def _described_schemes(cpu: Cpu) -> set[str]:
     """The schemes that a document describes."""
     assert cpu.core_model is not None, "it is the document"
     model = document_model(cpu.core_model)

@@ -76,7 +76,7 @@ class FormLatency:
 
     Attributes:
         pairs: In the form of `inference.core.latency.PairLatency.as_json`.
-        idioms: Of `Idiom.as_json`.
+        idioms: Idioms of `Idiom.as_json`.
     """
 
     latency_set: LatencySet | None

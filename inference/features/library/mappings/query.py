@@ -153,11 +153,11 @@ def comparison_of(row: PortMapping, other: PortMapping) -> MappingComparison:
     ISAs.
     """
     require_same_isa(row, other)
-    return _compared((row.pk, row.created), (other.pk, other.created))
+    return _compare_mappings((row.pk, row.created), (other.pk, other.created))
 
 
 @lru_cache(maxsize=16)
-def _compared(row: tuple[int, datetime], other: tuple[int, datetime]) -> MappingComparison:
+def _compare_mappings(row: tuple[int, datetime], other: tuple[int, datetime]) -> MappingComparison:
     """Cached by id and date: a mapping never changes, but ids may be reused."""
     return compare(*(load_mapping(PortMapping.objects.get(pk=pk)) for pk, _ in (row, other)))
 

@@ -231,7 +231,7 @@ def list_measurements_of_scheme(request: HttpRequest, scheme_id: Id, paging: Que
     rows = Measurement.objects.filter(experiment__terms__scheme=row).select_related(
         "experiment", "experiment_set"
     )
-    return list_answer(rows, MIN_FIRST_LENGTH, "length", paging, _measured)
+    return list_answer(rows, MIN_FIRST_LENGTH, "length", paging, _measured_json)
 
 
 def _usage_json(facts: MappingFacts) -> dict[str, Any]:
@@ -249,7 +249,7 @@ def _usage_json(facts: MappingFacts) -> dict[str, Any]:
     )
 
 
-def _measured(rows: Any) -> list[dict[str, Any]]:
+def _measured_json(rows: Any) -> list[dict[str, Any]]:
     values = {
         stored.id: stored.value
         for stored in measurements_of(Measurement.objects.filter(pk__in=[r.pk for r in rows]))

@@ -70,7 +70,7 @@ class SchemeTable:
         cpus: All that can be chosen.
         columns: The chosen ones.
         rows: The matching schemes.
-        hidden: Those that are left out because they are of AVX-512.
+        hidden: Number of schemes that are left out because they are of AVX-512.
     """
 
     isa: ISA

@@ -131,7 +131,7 @@ def facts_of(scheme: InstructionScheme) -> list[MappingFacts]:
         verdict = verdicts.get(pk)
         number = 0 if verdict is None else verdict.number
         cycles = None if uops is None else alone[pk]
-        other_texts = [conflict.words for conflict in conflicts.get((pk, scheme.text), [])]
+        other_texts = [*dict.fromkeys(other.words for other in conflicts.get((pk, scheme.text), []))]
         facts.append(
             MappingFacts(row, uops, cycles, verdict, number, residuals.get((pk, scheme.text)), other_texts)
         )

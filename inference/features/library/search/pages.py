@@ -60,7 +60,7 @@ def _matches(text: str, code: PastedCode | None, answers: Sequence[SearchAnswer]
         "q": text,
         "answers": [*answers, *card_answers(() if code is None else code.blocks)],
         "near": near,
-        "groups": [(group, _listing(group, text), _linked(group)) for group in find(text, limit)],
+        "groups": [(group, _listing(group, text), _linked_hits(group)) for group in find(text, limit)],
         "code": code,
         "code_page": explanation_url(code) if code is not None and has_blocks else "",
     }
@@ -71,7 +71,7 @@ def explanation_url(code: PastedCode) -> str:
     return f"{reverse('loop')}?{urlencode({**isa, 'code': code.code})}"
 
 
-def _linked(group: SearchHits) -> list[tuple[Hit, str]]:
+def _linked_hits(group: SearchHits) -> list[tuple[Hit, str]]:
     """(match, address of its page)."""
     return [(hit, reverse(hit.route, args=[hit.pk])) for hit in group.hits]
 

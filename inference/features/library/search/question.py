@@ -173,7 +173,7 @@ def _port_answers(question: SearchQuestion) -> Iterator[SearchAnswer]:
             )
     isa = ISA.objects.filter(name=DEFAULT).first()
     for core in recorded_cores():
-        is_named = not question.names or question.names & {_joined(core.core), _joined(core.name)}
+        is_named = not question.names or question.names & {_fold_name(core.core), _fold_name(core.name)}
         if (
             isa is not None
             and is_named
@@ -212,7 +212,11 @@ def _core_models(names: frozenset[str]) -> list[StoredCoreModel]:
     rows = StoredCoreModel.objects.select_related("machine__isa", "mapping").defer("document")
     newest: dict[int | str, StoredCoreModel] = {}
     for row in rows.order_by("-pk"):
-        if not names or names & {_joined(row.name), _joined(_core_name(row)), *_machine_names(row.machine)}:
+        if not names or names & {
+            _fold_name(row.name),
+            _fold_name(_core_name(row)),
+            *_machine_names(row.machine),
+        }:
             newest.setdefault(row.machine_id or row.name, row)
     return list(newest.values())
 
@@ -222,28 +226,28 @@ def _core_name(row: StoredCoreModel) -> str:
 
 
 def _names_of(cpu: Cpu) -> set[str]:
-    return {_joined(cpu.name), _joined(cpu.core), *_machine_names(cpu.machine)}
+    return {_fold_name(cpu.name), _fold_name(cpu.core), *_machine_names(cpu.machine)}
 
 
 def _machine_names(machine: Machine | None) -> set[str]:
     if machine is None:
         return set()
-    return {_joined(name) for name in (machine.name, core_name(machine)) if name}
+    return {_fold_name(name) for name in (machine.name, core_name(machine)) if name}
 
 
 def _split_names(words: Sequence[str]) -> tuple[set[str], list[str]]:
     """The named cores, machines and imported mappings, and the remaining words; longest names first."""
-    tool_names = {_joined(name) for name in TOOL_NAMES}
+    tool_names = {_fold_name(name) for name in TOOL_NAMES}
     for machine in Machine.objects.only("name"):
-        tool_names.add(_joined(machine.name))
+        tool_names.add(_fold_name(machine.name))
     imported = PortMapping.objects.filter(origin=PortMapping.Origin.IMPORT)
-    tool_names.update(_joined(name) for name in imported.values_list("name", flat=True))
+    tool_names.update(_fold_name(name) for name in imported.values_list("name", flat=True))
     names: set[str] = set()
     remaining: list[str] = []
     place = 0
     while place < len(words):
         for count in range(min(_MAX_NAME_WORDS, len(words) - place), 0, -1):
-            name = _joined("".join(words[place : place + count]))
+            name = _fold_name("".join(words[place : place + count]))
             if name in tool_names:
                 names.add(name)
                 place += count
@@ -254,7 +258,7 @@ def _split_names(words: Sequence[str]) -> tuple[set[str], list[str]]:
     return names, remaining
 
 
-def _joined(name: str) -> str:
+def _fold_name(name: str) -> str:
     """A name in lower case without blanks and signs: `zen4` for "Zen 4"."""
     return "".join(letter for letter in name.lower() if letter.isalnum())
 

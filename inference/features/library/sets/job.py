@@ -63,7 +63,9 @@ class MergeSetsJob(Job):
         config = task.run.config
         labels = ["Compare measurements", "Store the new set"]
         task.reporter.emit(PhaseStarted("look", 1, labels))
-        merging = plan_merging(_existing(config["sets"]), Conflicts(config["conflicts"]), config["tolerance"])
+        merging = plan_merging(
+            _existing_sets(config["sets"]), Conflicts(config["conflicts"]), config["tolerance"]
+        )
         task.reporter.pulse()
         text = log_line(Conflicts(config["conflicts"]), merging)
         task.reporter.emit(Log("info", text))
@@ -73,7 +75,7 @@ class MergeSetsJob(Job):
 
 def _merge(run: Run, merging: Merging) -> tuple[Json, Sequence[Event]]:
     config = run.config
-    sets = _existing(config["sets"])
+    sets = _existing_sets(config["sets"])
     name = config["name"] or free_name(ExperimentSet, " and ".join(row.name for row in sets[:3])[:180])
     merged = store_merged(
         name,
@@ -98,7 +100,7 @@ def _sets(ids: Sequence[int]) -> list[ExperimentSet]:
     return [rows[pk] for pk in ids]
 
 
-def _existing(ids: Sequence[int]) -> list[ExperimentSet]:
+def _existing_sets(ids: Sequence[int]) -> list[ExperimentSet]:
     try:
         return _sets(ids)
     except (ConfigError, ExchangeError) as error:

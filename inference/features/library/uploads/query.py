@@ -36,7 +36,9 @@ from inference.storage.instruction_sets import vocabulary
 
 def free_upload(pk: object) -> Upload:
     """The file with this id, without its content. Raises `ConfigError` if a run imports it."""
-    return _checked(read_row(Upload.objects.select_related("run").defer("beginning"), "upload", pk, _TITLE))
+    return _check_upload(
+        read_row(Upload.objects.select_related("run").defer("beginning"), "upload", pk, _TITLE)
+    )
 
 
 def claim_upload(run: Run) -> None:
@@ -45,7 +47,7 @@ def claim_upload(run: Run) -> None:
     Call it in the transaction that submits the run.
     """
     rows = Upload.objects.select_for_update(of=("self",)).defer("beginning")
-    upload = _checked(read_row(rows, "upload", run.config["upload"], _TITLE))
+    upload = _check_upload(read_row(rows, "upload", run.config["upload"], _TITLE))
     Upload.objects.filter(pk=upload.pk).update(run=run)
 
 
@@ -64,7 +66,7 @@ def discard_upload(upload: Upload) -> None:
 _TITLE = "uploaded file"
 
 
-def _checked(upload: Upload) -> Upload:
+def _check_upload(upload: Upload) -> Upload:
     if upload.run is not None and upload.run.state not in Run.FINAL:
         raise ConfigError(f"{upload.file_name} is being imported already, by the run {upload.run.name!r}")
     return upload

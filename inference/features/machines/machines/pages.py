@@ -138,7 +138,7 @@ def _facts(row: MachineView) -> list[tuple[str, str]]:
         ("Processor", row.machine.cpu or facts.get("cpu")),
         ("Microarchitecture", _microarchitecture(row)),
         ("Instruction set", row.machine.isa.name),
-        ("Emulated", _emulated(facts)),
+        ("Emulated", _emulator_name(facts)),
         ("Family, model, stepping", _identification(facts)),
         ("Revision", facts.get("revision")),
         ("Cores", facts.get("cores")),
@@ -154,7 +154,7 @@ def _facts(row: MachineView) -> list[tuple[str, str]]:
     return [(label, str(value)) for label, value in labelled if value not in (None, "")]
 
 
-def _emulated(facts: Json) -> str | None:
+def _emulator_name(facts: Json) -> str | None:
     emulator = facts.get("emulated")
     return f"by {emulator}: its times mean nothing" if emulator else None
 

@@ -99,7 +99,7 @@ class Command(DataCommand):
         if not options["server"]:
             raise CommandError("the site is needed: --server URL")
         secret = _token(options["token"], options["token_file"])
-        harness, facts = _executing(core, options) if core else _answering(options)
+        harness, facts = _executing_core(core, options) if core else _answering_processor(options)
         logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
         try:
             asyncio.run(_serve(options["server"], secret, harness, facts))
@@ -107,14 +107,14 @@ class Command(DataCommand):
             raise CommandError(str(error)) from error
 
 
-def _answering(options: dict[str, Any]) -> tuple[Harness, Json]:
+def _answering_processor(options: dict[str, Any]) -> tuple[Harness, Json]:
     """(harness, facts) of a simulated processor that answers by a port mapping and executes nothing."""
     name, mapping, isa = _mapping(options["mapping"])
     values = {key: options[key] for key in (*_NUMERIC_OPTIONS, "counters", "seed")}
     return SimulatedHarness(mapping, **values), simulated_facts(name, mapping, options["counters"], isa)
 
 
-def _executing(core: ExecutingCore, options: dict[str, Any]) -> tuple[Harness, Json]:
+def _executing_core(core: ExecutingCore, options: dict[str, Any]) -> tuple[Harness, Json]:
     """The harness and the facts of a core that executes code."""
     of_mappings = [key for key in _NUMERIC_OPTIONS if key not in _CORE_OPTIONS]
     if refused := [key for key in of_mappings if options[key] != _NUMERIC_OPTIONS[key][0]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser
 from typing import Any
 
@@ -71,13 +70,9 @@ class Command(RunCommand):
             "settled_share": result["settled_share"],
             "seconds": round(run.busy_seconds, 3),
         }
-        if options["json"]:
-            self.stdout.write(json.dumps(answer))
-            return
-        self.stdout.write(
-            f"experiment set {answer['set']!r}: {answer['experiments']} experiments, "
-            f"{answer['settled']} settled, {answer['url']}"
-        )
+        counts = f"{answer['experiments']} experiments, {answer['settled']} settled"
+        line = f"experiment set {answer['set']!r}: {counts}, {answer['url']}"
+        self.print_answer(answer, [line], as_json=options["json"])
 
     def _submitted(self, options: dict[str, Any]) -> Run:
         machine = by_name(Machine, options["machine"])

@@ -207,7 +207,7 @@ def measuring_page(
         form_class: Form of the run.
         plan: Computes the plan of a valid form from the machine, the form, and the chosen schemes.
         initial: Initial values of the form beside the defaults of its fields.
-        chained: As of `chosen_schemes`.
+        chained: As for `chosen_schemes`.
     """
     machine = get_object_or_404(machines(), pk=pk)
     if machine.kind == Machine.Kind.PUBLISHED:

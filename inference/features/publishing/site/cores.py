@@ -99,7 +99,7 @@ def core_page(pk: int) -> PublishedPage:
     overview = overview_of(row, model)
     if overview.ports:
         labels = port_labels(row)
-        competing = tuple(_competing(kind_competition(overview), labels))
+        competing = tuple(_competition_rows(kind_competition(overview), labels))
         core = replace(core, diagram=core_drawing(overview, labels), competing=competing)
     if row.latencies is not None or model.latencies:
         core = replace(core, memory=quantity_facts(memory_quantities(model.memory)))
@@ -110,7 +110,7 @@ def core_page(pk: int) -> PublishedPage:
     return _page(PublishedKind.CORE, row.name, cpu, core, {"core-model.json": core_model_text(document)})
 
 
-def _competing(competition: KindCompetition, labels: Mapping[str, str]) -> Iterator[tuple[Value, ...]]:
+def _competition_rows(competition: KindCompetition, labels: Mapping[str, str]) -> Iterator[tuple[Value, ...]]:
     """A row for each two groups of kinds that delay each other, the strongest first."""
     for pair in competition.strongest:
         shared = " ".join(labels.get(port, port) for port in pair.shared)

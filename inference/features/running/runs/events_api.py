@@ -78,7 +78,7 @@ def list_events(
         stream["Cache-Control"] = "no-store"
         stream["X-Accel-Buffering"] = "no"  # nginx would buffer it
         return stream
-    ended = _ended(run_id)  # read first: a run's last event is written before its final state
+    ended = _has_ended(run_id)  # read first: a run's last event is written before its final state
     items = events_since(run_id, since, limit)
     last = items[-1]["seq"] if items else since
     has_more = RunEvent.objects.filter(run=run_id, seq__gt=last).exists()
@@ -111,7 +111,7 @@ async def _stream(
     try:
         with access_watch as access_ended:
             while not watch.is_deleted:
-                ended = await database_sync_to_async(_ended)(run_id)
+                ended = await database_sync_to_async(_has_ended)(run_id)
                 while page := await database_sync_to_async(_page)(run_id, seq):
                     for _, text in page:
                         if access_ended.is_set():
@@ -148,5 +148,5 @@ def _server_sent_event(event: Json) -> str:
     return f"id: {event['seq']}\nevent: {event['kind']}\ndata: {json.dumps(event)}\n\n"
 
 
-def _ended(run_id: int) -> bool:
+def _has_ended(run_id: int) -> bool:
     return Run.objects.filter(pk=run_id, state__in=Run.FINAL).exists()

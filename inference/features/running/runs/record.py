@@ -222,12 +222,12 @@ def _record(run: Run, events: Iterable[Json]) -> RunRecord:
 
 
 def _remembered_of(run: Run) -> list[Json]:
-    events: list[Json] = json.loads(zlib.decompress(_remembered(*cache_key(run))))
+    events: list[Json] = json.loads(zlib.decompress(_remember(*cache_key(run))))
     return events
 
 
 @lru_cache(maxsize=REMEMBERED_RUNS)
-def _remembered(pk: int, created: datetime, next_seq: int) -> bytes:
+def _remember(pk: int, created: datetime, next_seq: int) -> bytes:
     """Compressed JSON: as objects, events take twenty times the memory, and parsing takes less than a
     millisecond.
     """

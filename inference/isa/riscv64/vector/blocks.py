@@ -58,13 +58,13 @@ def _in_mode(instruction: DecodedInstruction, mode: str) -> DecodedInstruction:
     schemes = _schemes().get(instruction.form.text) if instruction.form is not None else None
     if schemes is None or instruction.scheme is not None:
         return instruction
-    instruction = instruction._replace(operands=_grouped(instruction, mode))
+    instruction = instruction._replace(operands=_group_registers(instruction, mode))
     if scheme := next((schemes[key] for key in (mode, mode.rpartition(",")[2], "") if key in schemes), ""):
         return instruction._replace(scheme=scheme, reason="")
     return instruction._replace(reason=f"has no scheme here in the mode {mode}" if mode else _UNKNOWN)
 
 
-def _grouped(instruction: DecodedInstruction, mode: str) -> tuple[OperandValue, ...]:
+def _group_registers(instruction: DecodedInstruction, mode: str) -> tuple[OperandValue, ...]:
     """The operands with all registers of a group, in a mode with groups of whole registers."""
     exact = _EXACT.fullmatch(mode)
     if exact is None or instruction.form is None:

@@ -39,7 +39,7 @@ def _template(scheme: Scheme, instructions: InstructionSet) -> Template:
     parts: list[str] = []
     for place, operand in enumerate(scheme.operands, start=1):
         form = instructions.forms[operand.name]
-        part, samples, codec = _varied(operand.name, form, len(slots))
+        part, samples, codec = _vary_operand(operand.name, form, len(slots))
         if samples:
             name = f"{place} base" if form.kind == "memory" else f"{place}"
             slots.append(Slot(name, samples, [codec]))
@@ -48,7 +48,7 @@ def _template(scheme: Scheme, instructions: InstructionSet) -> Template:
     return Template(f"{scheme.mnemonic} {', '.join(parts)}".rstrip(), slots)
 
 
-def _varied(name: str, form: OperandForm, number: int) -> tuple[str, dict[Hashable, str], str]:
+def _vary_operand(name: str, form: OperandForm, number: int) -> tuple[str, dict[Hashable, str], str]:
     """The text of an operand with a hole, its samples, and their codec; `number`: of operands before."""
     if name in _NUMBERS:
         values, codec = _NUMBERS[name]

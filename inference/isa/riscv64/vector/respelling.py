@@ -45,7 +45,7 @@ _DECREMENTED = {
 """{comparison: the one with an immediate that is smaller by 1}."""
 
 
-def _reordered(template: str) -> _Expansion:
+def _reorder(template: str) -> _Expansion:
     mnemonic, *places = template.split()
     count = 1 + max(int(place) for place in places if place.isdecimal())
 
@@ -58,7 +58,7 @@ def _reordered(template: str) -> _Expansion:
     return expand
 
 
-def _decremented(mnemonic: str) -> _Expansion:
+def _decrement(mnemonic: str) -> _Expansion:
     def expand(operands: Sequence[str]) -> Sequence[tuple[str, Sequence[str]]] | None:
         try:
             target, source, immediate, *mask = operands
@@ -70,6 +70,6 @@ def _decremented(mnemonic: str) -> _Expansion:
 
 
 EXPANSIONS: Mapping[str, _Expansion] = {
-    **{name: _reordered(template) for name, template in _OPERANDS.items()},
-    **{name: _decremented(mnemonic) for name, mnemonic in _DECREMENTED.items()},
+    **{name: _reorder(template) for name, template in _OPERANDS.items()},
+    **{name: _decrement(mnemonic) for name, mnemonic in _DECREMENTED.items()},
 }

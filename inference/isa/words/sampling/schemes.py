@@ -68,13 +68,15 @@ class WordBlockScheme:
     @cached_property
     def slots(self) -> WordSlots:
         free = slots(self.scheme, self.language.layout)
-        return replace(free, distinct=tuple(sorted({*free.distinct, *self._telling(free.registers)})))
+        return replace(
+            free, distinct=tuple(sorted({*free.distinct, *self._distinguishing_registers(free.registers)}))
+        )
 
     @property
     def form(self) -> WordForm:
         return self.language.table().by_text[self.scheme.text]
 
-    def _telling(self, registers: Sequence[NumberedRegister]) -> Iterator[int]:
+    def _distinguishing_registers(self, registers: Sequence[NumberedRegister]) -> Iterator[int]:
         """Registers that are equal in a more special scheme only: `csinc` with equal sources is `cinc`."""
         for (first, slot), (second, other) in combinations(enumerate(registers), 2):
             if (slot.bank, slot.count) == (other.bank, other.count):
@@ -158,7 +160,9 @@ class WordSampling:
             if place is not None:
                 address = filling[-1]
                 assert isinstance(address, Address), "memory is chosen by address"
-                operands[place] = _addressed(operands[place], address, self._language.layout.index_register)
+                operands[place] = _move_operand(
+                    operands[place], address, self._language.layout.index_register
+                )
                 contents.append(address)
             word = forms[number].word(operands)
             assert word is not None, "slots have the registers and addresses that can be encoded"
@@ -173,9 +177,9 @@ class WordSampling:
             allocator = self._language.allocator(demands)
         except WordAllocationError as error:
             raise ChoiceError from error
-        return [self._filling(member.slots, allocator) for member in schemes]
+        return [self._fill(member.slots, allocator) for member in schemes]
 
-    def _filling(self, slots: WordSlots, allocator: WordAllocator) -> Filling:
+    def _fill(self, slots: WordSlots, allocator: WordAllocator) -> Filling:
         registers = allocator.registers(slots.demands)
         if not slots.memories:
             return tuple(registers)
@@ -207,7 +211,7 @@ def _decoded_operands(
     return instruction.scheme, encoded.contents(instruction.operands), code
 
 
-def _addressed(operand: OperandValue, address: Address, index_number: int) -> InMemory:
+def _move_operand(operand: OperandValue, address: Address, index_number: int) -> InMemory:
     """The memory operand at another address."""
     assert isinstance(operand, InMemory), "the slot is of memory"
     displacement = address.displacement - 2**64 * (address.displacement >> 63)

@@ -40,8 +40,8 @@ class OperandLayout(NamedTuple):
     """The registers and memory of sampled blocks of an instruction set.
 
     Attributes:
-        names: Of flags and registers in schemes.
-        forms: Of operands, by name.
+        names: Names of flags and registers in schemes.
+        forms: Forms of operands, by name.
         numbers: {bank: numbers of its registers that have units}.
         choices: Numbers of general-purpose registers that random blocks choose.
         bank_of: The allocator's bank of an operand's registers.
@@ -98,7 +98,7 @@ class WordSlots(Slots):
     """The operands of a scheme that can alias.
 
     Attributes:
-        memory_place: Of its memory operand among the explicit operands, None without.
+        memory_place: Memory place of its memory operand among the explicit operands, None without.
         demands: On the allocator of independent operands.
     """
 
@@ -128,8 +128,8 @@ def slots(scheme: Scheme, layout: OperandLayout) -> WordSlots:
         if memory is None
         else (_memory(layout.forms()[memory.name].assembly, fields, layout.index_register),),
         distinct=tuple(range(len(registers))) if loads_pair else (),
-        bases=_numbered(layout.bases),
-        plain_bases=_numbered(layout.plain_bases),
+        bases=_register_numbers(layout.bases),
+        plain_bases=_register_numbers(layout.plain_bases),
         read=read,
         written=written,
         memory_place=place,
@@ -190,7 +190,7 @@ def _packed_index(number: int, extend: str, shift: int) -> int:
     return (number + 1) | _EXTENSIONS.index(extend or "lsl") << 8 | shift << 16
 
 
-def _numbered(registers: Sequence[int]) -> tuple[int, ...]:
+def _register_numbers(registers: Sequence[int]) -> tuple[int, ...]:
     return tuple(number + 1 for number in registers)
 
 

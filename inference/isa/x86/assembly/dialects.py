@@ -106,7 +106,7 @@ def _plain_line(line: str) -> str:
         return bracketed[1].replace("sectalign", "align")
     statement = line.partition(";")[0]
     if times := _TIMES.fullmatch(statement):
-        return times[1] + _repeated(times[3].strip(), int(times[2]))
+        return times[1] + _repeat_instruction(times[3].strip(), int(times[2]))
     if data := _BYTES.fullmatch(statement):
         return f"{data[1]}.byte {data[2]}"
     code = _ANONYMOUS.sub(f"{_ANONYMOUS_NUMBER}:", line) if "@@" in line else line
@@ -117,7 +117,7 @@ def _plain_line(line: str) -> str:
     )
 
 
-def _repeated(statement: str, times: int) -> str:
+def _repeat_instruction(statement: str, times: int) -> str:
     data = _BYTES.fullmatch(statement)
     return f".byte {', '.join([data[2]] * times)}" if data else "; ".join([statement] * times)
 
@@ -133,9 +133,9 @@ def _with_global_labels(lines: Sequence[str]) -> list[str]:
     for line in lines:
         if (match := _LABEL.match(line)) and match[1][0] != ".":
             function = match[1]
-        renamed.append(_qualified(line, function, local))
+        renamed.append(_qualify_operand(line, function, local))
     return renamed
 
 
-def _qualified(line: str, function: str, names: Collection[str]) -> str:
+def _qualify_operand(line: str, function: str, names: Collection[str]) -> str:
     return _LOCAL.sub(lambda name: function + name[0] if name[0] in names else name[0], line)

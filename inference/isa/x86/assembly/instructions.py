@@ -63,7 +63,7 @@ def codes(
     """
     if not _has_requested_direction(opcode, operands, written.prefixes):
         return
-    instruction = _filled(opcode, dict(zip(positions, operands, strict=True)))
+    instruction = _fill_instruction(opcode, dict(zip(positions, operands, strict=True)))
     if not _decorate(instruction, written, opcode):
         return
     memory = next((operand for operand in operands if isinstance(operand, MemoryOperand)), None)
@@ -96,7 +96,7 @@ def _has_requested_direction(opcode: Opcode, operands: Sequence[Operand], prefix
     return bool(opcode.places) and opcode.places[0].is_modrm == ("{store}" in prefixes)
 
 
-def _filled(opcode: Opcode, operands: dict[int, Operand]) -> Instruction:
+def _fill_instruction(opcode: Opcode, operands: dict[int, Operand]) -> Instruction:
     """An instruction of the opcode with operands at their positions, and implied operands."""
     instruction = Instruction()
     instruction.code = opcode.code

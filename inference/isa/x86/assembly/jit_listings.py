@@ -115,13 +115,13 @@ def _read_machine_code(lines: NumberedLines, is_foreign: IsForeign) -> Listing |
         if words := _WORDS.fullmatch(line):
             row = number, int(words["address"], 16), bytes.fromhex(words["code"].replace("|", ""))
             if part and row[1] != part[-1][1] + len(part[-1][2]):
-                entries += _decoded(part)
+                entries += _decode(part)
                 part = []
             part.append(row)
         elif name := _METHOD.fullmatch(line):
             entries.append(ListedLine(number, label=f"{name['class']}::{name['name']}"))
         elif name := _ENTRY.match(line):
-            entries += _decoded(part)
+            entries += _decode(part)
             part = []
             if "Handler" in name["name"]:
                 entries.append(ListedLine(number, label=name["name"]))
@@ -129,14 +129,14 @@ def _read_machine_code(lines: NumberedLines, is_foreign: IsForeign) -> Listing |
             tables += 1
         elif line.strip():
             other_lines.append((number, line))
-    entries += _decoded(part)
+    entries += _decode(part)
     if not any(entry.code for entry in entries):
         return None
     kinds, dropped = classify(other_lines, is_foreign)
     return Listing(entries, kinds + Counter({"HotSpot's tables": tables}), dropped)
 
 
-def _decoded(rows: list[tuple[int, int, bytes]]) -> Iterator[ListedLine]:
+def _decode(rows: list[tuple[int, int, bytes]]) -> Iterator[ListedLine]:
     """The instructions of adjacent rows (number of the line, address, bytes)."""
     if not rows:
         return

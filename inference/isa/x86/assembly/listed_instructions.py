@@ -77,12 +77,12 @@ def with_places(lines: NumberedLines) -> NumberedLines:
             places[match["name"]] = "".join(match["place"].split())
         elif places:
             code, semicolon, comment = line.partition(";")
-            line = f"{_STACK_NAME.sub(lambda word: _replaced(word, places), code)}{semicolon}{comment}"
+            line = f"{_STACK_NAME.sub(lambda word: _replace_symbols(word, places), code)}{semicolon}{comment}"
         replaced.append((number, line))
     return replaced
 
 
-def _replaced(word: re.Match[str], places: dict[str, str]) -> str:
+def _replace_symbols(word: re.Match[str], places: dict[str, str]) -> str:
     place = places.get(word["name"])
     if place is None:
         return word[0]

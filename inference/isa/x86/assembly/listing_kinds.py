@@ -94,7 +94,7 @@ def _read_addressed_lines(lines: NumberedLines, is_foreign: IsForeign) -> Listin
 
 ADDRESSED_LINES = ListingKind(
     "objdump",
-    re.compile(r":|│|^[^\w\n]*(?:0x[0-9a-f]{4}|[0-9a-f]{8})", re.IGNORECASE | re.MULTILINE),
+    re.compile(r":|│|^[^\w\n]*(?:0x[0-9a-f]{4}|[0-9a-f]{8}|[0-9a-f]{4,16}h\s)", re.IGNORECASE | re.MULTILINE),
     _read_addressed_lines,
 )
 """Lines that begin with an address, of most programs: see `inference.isa.code.addressed_lines`."""

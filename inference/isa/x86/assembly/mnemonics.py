@@ -60,8 +60,9 @@ class MnemonicReading(NamedTuple):
     """A meaning of a name: a mnemonic of iced's, an implied immediate, and widths in bits.
 
     Attributes:
-        size: Of an operand (or the operation, where no operand shows it), 0 where the name does not say.
-        source: Of the extended operand.
+        size: Size of an operand (or the operation, where no operand shows it), 0 where the name does not
+            say.
+        source: Source of the extended operand.
         long: `movabs`, with an immediate or address of eight bytes.
     """
 
@@ -123,12 +124,12 @@ def _att_readings(name: str) -> Iterator[MnemonicReading]:
             yield MnemonicReading(mnemonic, size=_LETTERS.get(target, 0), source=_LETTERS[source])
     for stem, size in _with_suffix(name):
         if name == f"{stem}q" and stem in ("mov", "vmov"):
-            yield from _sized(stem, size)  # of general registers, before that of vectors by this name
+            yield from _size_readings(stem, size)  # of general registers, before that of vectors by this name
     if name in _STRINGS or name[:-1] in _STRINGS:
         yield from _att_string(name)
     yield from readings(name)
     for stem, size in _with_suffix(name):
-        yield from _sized(stem, size)
+        yield from _size_readings(stem, size)
 
 
 def _att_string(name: str) -> Iterator[MnemonicReading]:
@@ -163,7 +164,7 @@ def _with_suffix(name: str) -> Iterator[tuple[str, int]]:
         yield stem, 0 if stem.startswith("prefetch") else _VECTORS[letter]
 
 
-def _sized(stem: str, size: int) -> Iterator[MnemonicReading]:
+def _size_readings(stem: str, size: int) -> Iterator[MnemonicReading]:
     for reading in readings(stem):
         if reading.mnemonic == "crc32":
             yield MnemonicReading(reading.mnemonic, source=size)

@@ -55,17 +55,17 @@ class X86Instruction(BlockInstruction):
     @cached_property
     def scheme(self) -> str | None:
         """The text of its scheme, None where it has none."""
-        return scheme_of(self._decoded)
+        return scheme_of(self._decode)
 
     @cached_property
     def obstacle(self) -> str:
         """Why it cannot be part of a measured block, "" where it can."""
-        return _obstacle(self._decoded)
+        return _obstacle(self._decode)
 
     @cached_property
     def registers(self) -> frozenset[str]:
         """The 64-bit names of all general-purpose registers that it uses, implicit ones included."""
-        used = _information().info(self._decoded).used_registers()
+        used = _information().info(self._decode).used_registers()
         general = {RegisterExt.full_register(register.register) for register in used}
         names = register_names()
         return frozenset(names[register] for register in general if Register.RAX <= register <= Register.R15)
@@ -79,7 +79,7 @@ class X86Instruction(BlockInstruction):
         return closing_text(self.code, size)
 
     @property
-    def _decoded(self) -> Instruction:
+    def _decode(self) -> Instruction:
         return Decoder(64, self.code, ip=ADDRESS_OF_CODE).decode()
 
 

@@ -29,17 +29,17 @@ _ENCODING_PREFIXES = (
 
 def intel_of_bytes(code: bytes) -> tuple[str, ...]:
     """The instructions in Intel syntax: `mov rcx, qword ptr [rax+8]`. Raises `BlockError`."""
-    return _listed(code, "intel")
+    return _list_lines(code, "intel")
 
 
 def att_of_bytes(code: bytes) -> tuple[str, ...]:
     """The instructions in AT&T syntax with size suffixes: `movq 8(%rax), %rcx`. Raises `BlockError`."""
-    return _listed(code, "att")
+    return _list_lines(code, "att")
 
 
 def plain_att_of_bytes(code: bytes) -> tuple[str, ...]:
     """AT&T syntax without pseudo prefixes and numbers: an assembler may choose other encodings."""
-    return tuple(_formatter("att").format(instruction) for instruction in _decoded(code))
+    return tuple(_formatter("att").format(instruction) for instruction in _decode(code))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -97,9 +97,9 @@ def _reads_back(text: str, code: bytes, syntax: str) -> bool:
         return False
 
 
-def _listed(code: bytes, syntax: str) -> tuple[str, ...]:
+def _list_lines(code: bytes, syntax: str) -> tuple[str, ...]:
     lines = []
-    instructions = _decoded(code)
+    instructions = _decode(code)
     for instruction in instructions:
         start = instruction.ip - ADDRESS_OF_CODE
         own_code = code[start : start + instruction.len]
@@ -111,7 +111,7 @@ def _listed(code: bytes, syntax: str) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _decoded(code: bytes) -> list[Instruction]:
+def _decode(code: bytes) -> list[Instruction]:
     instructions = []
     for instruction in Decoder(64, code, ip=ADDRESS_OF_CODE):
         if instruction.is_invalid:

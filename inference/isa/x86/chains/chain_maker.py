@@ -309,9 +309,9 @@ class ChainMaker:
             if "W" not in end.operand.access and not self._is_address and not self._values:
                 return []  # nothing in the chain writes them
             return [assemble(Code.TEST_RM32_R32, (GPR32, UNWRITTEN), (GPR32, UNWRITTEN))]
-        return self._overwriting(end, families) if "W" in end.operand.access else []
+        return self._overwriting_code(end, families) if "W" in end.operand.access else []
 
-    def _overwriting(self, end: LinkEnd, families: Families) -> list[Instruction]:
+    def _overwriting_code(self, end: LinkEnd, families: Families) -> list[Instruction]:
         if end.bank in {"general", "vector", "mmx"}:
             family = self._family(end, families)
             is_same_register = end.name == self._target.name and family == families.source

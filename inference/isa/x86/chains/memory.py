@@ -90,7 +90,14 @@ _VECTOR_PAIRS = (
 def memory_chains() -> tuple[MemoryChain, ...]:
     """All chains; those of vectors need AVX2 or, for 512 bits, AVX-512."""
     return (
-        *(*_loads(), *_forwarded(), *_addressed(), *_through_the_stack(), *_vectors(), *_unchained()),
+        *(
+            *_loads(),
+            *_forwarding_chains(),
+            *_address_variants(),
+            *_through_the_stack(),
+            *_vectors(),
+            *_throughput_codes(),
+        ),
         *(*renaming_chains(), *store_chains()),
     )
 
@@ -123,13 +130,13 @@ def _loads() -> Iterator[MemoryChain]:
         yield MemoryChain(0, width, "vector", "[base]", chain, isolated=False)
 
 
-def _forwarded() -> Iterator[MemoryChain]:
+def _forwarding_chains() -> Iterator[MemoryChain]:
     """Chains from a store to a load by the same register, with various widths and distances."""
     for stored, loaded, offset in _GENERAL_PAIRS:
         yield from _chains(stored, loaded, offset, SAME, MemoryOperand(Register.RSI), _at(offset))
 
 
-def _addressed() -> Iterator[MemoryChain]:
+def _address_variants() -> Iterator[MemoryChain]:
     """Equal widths and places, addressed in other ways."""
     other = MemoryOperand(Register.RDI)
     indexed = MemoryOperand(Register.RSI, Register.RCX, 1)
@@ -198,7 +205,7 @@ def _vectors() -> Iterator[MemoryChain]:
             yield MemoryChain(stored, loaded, "vector", SAME, chain, offset, between)
 
 
-def _unchained() -> Iterator[MemoryChain]:
+def _throughput_codes() -> Iterator[MemoryChain]:
     """Codes for throughput: loads and stores alone, and loads without forwarding."""
     code, hole = STORES[64]
     for lines, offsets in _STORE_OFFSETS.items():

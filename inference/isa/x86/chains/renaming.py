@@ -62,7 +62,7 @@ _CONTAINED = (
 def renaming_chains() -> tuple[MemoryChain, ...]:
     """All chains; those of vectors need AVX2."""
     return (
-        *(*_rewritten(), *_rewritten_vectors(), *_computing()),
+        *(*_rewritten(), *_rewritten_vectors(), *_computing_chains()),
         *(*_behind_stores(), *_pairs_in_loop(), *_updates()),
     )
 
@@ -85,7 +85,7 @@ def _pairs(
     for between in _BETWEEN:
         through = [_store(stored), writing, _load(loaded, offset)]
         link = _link(f"store of {stored} and load of {loaded} bits, {offset} bytes apart", address)
-        chain = DependencyChain(encode([*through, *_extended(between)]), (link, *_extending(between)))
+        chain = DependencyChain(encode([*through, *_extensions(between)]), (link, *_extension_links(between)))
         condition = MemoryCondition.REWRITTEN
         yield MemoryChain(stored, loaded, "general", address, chain, offset, between, condition=condition)
 
@@ -110,12 +110,12 @@ def _rewritten_vectors() -> Iterator[MemoryChain]:
             yield MemoryChain(width, width, "vector", BY_LEA, chain, 0, between, condition=condition)
 
 
-def _computing() -> Iterator[MemoryChain]:
+def _computing_chains() -> Iterator[MemoryChain]:
     """Stored values that an instruction loads and computes with, the address unchanged."""
     operation = Instruction.create_reg_mem(Code.XOR_R64_RM64, register_of(GPR64, _VALUE), _at(Register.RSI))
     for between in _BETWEEN:
-        links = (_link("store, and operation on what it wrote", SAME), XOR_SOURCE, *_extending(between))
-        chain = DependencyChain(encode([_store(64), operation, *_extended(between)]), links)
+        links = (_link("store, and operation on what it wrote", SAME), XOR_SOURCE, *_extension_links(between))
+        chain = DependencyChain(encode([_store(64), operation, *_extensions(between)]), links)
         condition = MemoryCondition.COMPUTING
         yield MemoryChain(64, 64, "general", SAME, chain, 0, between, condition=condition)
 
@@ -130,8 +130,8 @@ def _behind_stores() -> Iterator[MemoryChain]:
             )
             for k in range(number)
         ]
-        code = encode([_store(64), *stores, _load(64), *_extended(_OUTLASTS)])
-        links = (_link(f"store and load behind {number} other stores", SAME), *_extending(_OUTLASTS))
+        code = encode([_store(64), *stores, _load(64), *_extensions(_OUTLASTS)])
+        links = (_link(f"store and load behind {number} other stores", SAME), *_extension_links(_OUTLASTS))
         chain = DependencyChain(code, links, copies=_UNLEARNED)
         condition = MemoryCondition.OTHER_STORES
         yield MemoryChain(64, 64, "general", SAME, chain, 0, _OUTLASTS, condition=condition, number=number)
@@ -141,8 +141,8 @@ def _pairs_in_loop() -> Iterator[MemoryChain]:
     load = Instruction.create_reg_mem(Code.MOV_R64_RM64, register_of(GPR64, _VALUE), _at(Register.RDI))
     for number in IN_LOOP:
         between = max(-(-_LOOP_INSTRUCTIONS // number) - 2, 1)
-        code = encode([_store(64), load, *_extended(between)])
-        links = (_link("store and load by two registers, in a loop", ""), *_extending(between))
+        code = encode([_store(64), load, *_extensions(between)])
+        links = (_link("store and load by two registers, in a loop", ""), *_extension_links(between))
         chain = DependencyChain(code * (number // 2), links * (number // 2), loop=True)
         condition = MemoryCondition.PAIRS_IN_LOOP
         yield MemoryChain(
@@ -201,11 +201,11 @@ def _at(base: RegisterValue, offset: int = 0) -> MemoryOperand:
     return MemoryOperand(base, displ=offset, displ_size=(1 if offset < 2 * LINE else 8) if offset else 0)
 
 
-def _extended(times: int) -> list[Instruction]:
+def _extensions(times: int) -> list[Instruction]:
     return [assemble(EXTEND[32][0], (GPR64, _VALUE), (GPR32, _VALUE))] * times
 
 
-def _extending(times: int) -> tuple[ChainLink, ...]:
+def _extension_links(times: int) -> tuple[ChainLink, ...]:
     return (EXTEND[32][1],) * times
 
 

@@ -121,13 +121,13 @@ class ReturnPaths:
             move = assemble(
                 Code.EVEX_VPMOVM2D_XMM_KR, (XMM, self.families.source), (MASK_HOLE, self.families.target)
             )
-            yield self._restored([move], (MASK_TO_VECTOR,))
+            yield self._restore_source([move], (MASK_TO_VECTOR,))
         elif banks == (MASK, "vector"):
             of = (XMM, self.families.target)
             move = assemble(
                 Code.EVEX_VPTESTMD_KR_K1_XMM_XMMM128B32, (MASK_HOLE, self.families.source), of, of
             )
-            yield self._restored([move], (VECTOR_TO_MASK,))
+            yield self._restore_source([move], (VECTOR_TO_MASK,))
         else:
             to_general, first = self._to_general()
             from_general, second = self._from_general()
@@ -232,7 +232,7 @@ class ReturnPaths:
 
     # Between classes.
 
-    def _restored(self, instructions: list[Instruction], links: Links) -> Steps:
+    def _restore_source(self, instructions: list[Instruction], links: Links) -> Steps:
         """The steps, which end in the source, followed by those that restore its value."""
         if self.families.value is None:
             return instructions, links
@@ -267,7 +267,7 @@ class ReturnPaths:
         if not stores:
             move = Instruction.create_reg_mem(load, register, address)
             link = ChainLink(f"{mnemonic} {hole.name}:W, MEM[{memory.width}]:R", f"2 {DATA}", "1")
-            return self._restored([move], (link,))
+            return self._restore_source([move], (link,))
         move = Instruction.create_mem_reg(store, address, register)
         link = ChainLink(f"{mnemonic} MEM[{memory.width}]:W, {hole.name}:R", "2", f"1 {DATA}")
         if self.families.value is None:
@@ -308,14 +308,14 @@ class ReturnPaths:
             return self._through_address(SCRATCH, 1)
         if source.bank == "general":
             move = assemble(EXTEND[32][0], (GPR64, families.source), (GPR32, SCRATCH))
-            return self._restored([move], (EXTEND[32][1],))
+            return self._restore_source([move], (EXTEND[32][1],))
         if source.bank == "vector":
             code, text = TO_VECTOR[self.legacy]
             move = assemble(code, (XMM, families.source), (GPR64, SCRATCH))
-            return self._restored([move], (ChainLink(text, "2", "1"),))
+            return self._restore_source([move], (ChainLink(text, "2", "1"),))
         if source.bank in _MOVES_IN:
             code, to, of, link = _MOVES_IN[source.bank]
-            return self._restored([assemble(code, (to, families.source), (of, SCRATCH))], (link,))
+            return self._restore_source([assemble(code, (to, families.source), (of, SCRATCH))], (link,))
         if source.bank == FLAGS:
             move = assemble(Code.TEST_RM32_R32, (GPR32, SCRATCH), (GPR32, SCRATCH))
             return [move], (ChainLink("test GPR[32]:R, GPR[32]:R", "1", FLAGS),)

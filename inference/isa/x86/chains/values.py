@@ -64,13 +64,13 @@ def _values(scheme: Scheme, read: Sequence[LinkEnd]) -> Iterable[OperandValues]:
     if scheme.mnemonic in {"div", "idiv"}:
         return _integer_division(scheme, read)
     if floating := _FLOATING.fullmatch(scheme.mnemonic):
-        return _floating(read, *floating.groups())
+        return _floating_point_values(read, *floating.groups())
     if scheme.mnemonic in _MASKED_MOVES:
         return _masked_moves(read)
     if scheme.mnemonic in _BITS_BY_MASK:
         return _bits_by_mask(read)
     if scheme.category == "gather":
-        return (OperandValues(None, dict(_gathered(scheme, read))),)
+        return (OperandValues(None, dict(_gather_values(scheme, read))),)
     return _shift_counts(read)
 
 
@@ -108,7 +108,7 @@ def _integer_division(scheme: Scheme, read: Sequence[LinkEnd]) -> Iterator[Opera
         yield OperandValues(ValueClass(name, description), patterns)
 
 
-def _floating(read: Sequence[LinkEnd], operation: str, element: str) -> Iterator[OperandValues]:
+def _floating_point_values(read: Sequence[LinkEnd], operation: str, element: str) -> Iterator[OperandValues]:
     operands = [end for end in read if end.name != MASK and end.operand.kind != "flags"]
     operands = [end for end in operands if "{k}" not in end.operand.name]  # what masking keeps
     for values in float_values(_ELEMENTS[element]):
@@ -141,7 +141,7 @@ def _masked_moves(read: Sequence[LinkEnd]) -> Iterator[OperandValues]:
         yield OperandValues(ValueClass(name, description), {mask.name: bits})
 
 
-def _gathered(scheme: Scheme, read: Sequence[LinkEnd]) -> Iterator[tuple[str, int]]:
+def _gather_values(scheme: Scheme, read: Sequence[LinkEnd]) -> Iterator[tuple[str, int]]:
     for end in link_ends(scheme):
         if end.name.endswith(INDEX):
             yield end.name, 0

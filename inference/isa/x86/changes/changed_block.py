@@ -110,14 +110,14 @@ def _register_breaker(
     if RegisterExt.is_gpr64(register):
         if register in accesses.addresses or register in STACK:
             return Instruction.create_reg_mem(Code.LEA_R64_M, register, memory)
-        narrow = _numbered("r32", register - Register.RAX)
+        narrow = _register_numbered("r32", register - Register.RAX)
         return Instruction.create_reg_u32(Code.MOV_R32_IMM32, narrow, int(register != Register.RDX))
     if RegisterExt.is_zmm(register):
         number = register - Register.ZMM0
         if number >= _FIRST_EVEX:
             return Instruction.create_reg_mem(Code.EVEX_VMOVUPS_ZMM_K1Z_ZMMM512, register, memory)
         code = Code.MOVUPS_XMM_XMMM128 if accesses.legacy else Code.VEX_VMOVUPS_XMM_XMMM128
-        return Instruction.create_reg_mem(code, _numbered("xmm", number), memory)
+        return Instruction.create_reg_mem(code, _register_numbered("xmm", number), memory)
     if RegisterExt.is_k(register):
         return Instruction.create_reg_mem(Code.VEX_KMOVW_KR_KM16, register, memory)
     return None
@@ -130,25 +130,28 @@ def _store(place: StoredPlace, base: RegisterValue, touched: BlockAccesses) -> I
     memory = MemoryOperand(place.base, place.index, place.scale, place.displacement, size)
     if place.size in _NARROW:
         return Instruction.create_mem_i32(_NARROW[place.size], memory, 0)
-    free = next(n for n in range(15, -1, -1) if _numbered("zmm", n) not in touched.used or not n)
+    free = next(n for n in range(15, -1, -1) if _register_numbered("zmm", n) not in touched.used or not n)
     if touched.legacy:
-        return Instruction.create_mem_reg(Code.MOVUPS_XMMM128_XMM, memory, _numbered("xmm", free))
+        return Instruction.create_mem_reg(Code.MOVUPS_XMMM128_XMM, memory, _register_numbered("xmm", free))
     if place.size > 16:
-        return Instruction.create_mem_reg(Code.VEX_VMOVUPS_YMMM256_YMM, memory, _numbered("ymm", free))
-    return Instruction.create_mem_reg(Code.VEX_VMOVUPS_XMMM128_XMM, memory, _numbered("xmm", free))
+        return Instruction.create_mem_reg(
+            Code.VEX_VMOVUPS_YMMM256_YMM, memory, _register_numbered("ymm", free)
+        )
+    return Instruction.create_mem_reg(Code.VEX_VMOVUPS_XMMM128_XMM, memory, _register_numbered("xmm", free))
 
 
-def _numbered(bank: str, number: int) -> RegisterValue:
+def _register_numbered(bank: str, number: int) -> RegisterValue:
     return _banks()[bank][number]
 
 
 @cache
 def _banks() -> dict[str, list[RegisterValue]]:
     return {
-        bank: [_named(f"{bank.upper()}{number}") for number in range(16)] for bank in ("xmm", "ymm", "zmm")
-    } | {"r32": [_named(name) for name in _GENERAL]}
+        bank: [_register_named(f"{bank.upper()}{number}") for number in range(16)]
+        for bank in ("xmm", "ymm", "zmm")
+    } | {"r32": [_register_named(name) for name in _GENERAL]}
 
 
-def _named(name: str) -> RegisterValue:
+def _register_named(name: str) -> RegisterValue:
     register: RegisterValue = getattr(Register, name)
     return register

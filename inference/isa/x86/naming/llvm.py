@@ -213,7 +213,7 @@ def _tails(scheme: Scheme, explicit: list[Operand]) -> Iterator[tuple[str, int]]
         return
     last = len(tokens) - 1
     for positions, cost in _named_operands(scheme, explicit):
-        for tail, tail_cost in _joined([tokens[place] for place in positions]):
+        for tail, tail_cost in _join_tokens([tokens[place] for place in positions]):
             at_end = bool(positions) and positions[-1] == last and explicit[last].kind == "immediate"
             decorated = re.sub(r"i\d*$", rf"{decoration[:1]}\g<0>{decoration[1:]}", tail)
             if decoration.startswith("b") and at_end:
@@ -280,10 +280,10 @@ def _letters_of_memory(operand: Operand) -> list[tuple[str, int]]:
     return [("m", 0), (f"m{operand.width}", _OMITTED_COST)]
 
 
-def _joined(tokens: list[list[tuple[str, int]]]) -> Iterator[tuple[str, int]]:
+def _join_tokens(tokens: list[list[tuple[str, int]]]) -> Iterator[tuple[str, int]]:
     if not tokens:
         yield "", 0
         return
     for first, cost in tokens[0]:
-        for remaining, suffix in _joined(tokens[1:]):
+        for remaining, suffix in _join_tokens(tokens[1:]):
             yield f"{first}{remaining}", cost + suffix

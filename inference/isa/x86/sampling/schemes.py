@@ -112,10 +112,10 @@ def independent_fillings(schemes: Sequence[X86BlockScheme]) -> list[Filling]:
         allocator = Allocator([scheme.independent_demands for scheme in schemes])
     except AllocationError as error:
         raise ChoiceError from error
-    return [_filling(scheme.slots, scheme.independent_demands, allocator) for scheme in schemes]
+    return [_fill(scheme.slots, scheme.independent_demands, allocator) for scheme in schemes]
 
 
-def _filling(slots: EncodedSlots, demands: Demands, allocator: Allocator) -> Filling:
+def _fill(slots: EncodedSlots, demands: Demands, allocator: Allocator) -> Filling:
     families = allocator.registers(demands)
     choice_places: dict[tuple[int, str], int] = {
         (choice.position, choice.part): family

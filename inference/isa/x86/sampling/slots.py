@@ -44,9 +44,9 @@ class EncodedRegister(RegisterSlot):
     """A register operand and its encoding.
 
     Attributes:
-        position: Of the operand in the text that it is, or belongs to.
+        position: Position of the operand in the text that it is, or belongs to.
         registers: {family: register} that can be encoded.
-        pair: It is the first of two registers.
+        pair: Whether it is the first of two registers.
     """
 
     part: Part
@@ -130,7 +130,7 @@ def _registers(scheme: Scheme, form: Form, needs: Demands) -> Iterator[EncodedRe
     swapped = _accumulator(form) if scheme.mnemonic == "xchg" else None
     for position, hole in enumerate(form.holes):
         if hole.kind == "register" and hole.fixed:
-            yield _fixed(position, hole, explicit[position])
+            yield _fixed_register(position, hole, explicit[position])
         for part in _PARTS:
             if (choice := choices.get((position, part))) is not None:
                 yield _slot(choice, explicit, swapped, indexed=needs.index is not None)
@@ -180,7 +180,7 @@ def _slot(
     )
 
 
-def _fixed(position: int, hole: Hole, operand: Operand) -> EncodedRegister:
+def _fixed_register(position: int, hole: Hole, operand: Operand) -> EncodedRegister:
     register = hole.registers[0]
     bank, family = family_of(register)
     access = _effective_access(operand, bank == "general")

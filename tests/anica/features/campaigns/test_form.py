@@ -305,7 +305,7 @@ def test_a_machine_is_held_against_the_newest_tool_that_knows_its_core(
     cpu = Machine.objects.create(name="lab", isa=isa, kind=Machine.Kind.AGENT)
     StoredCoreModel.objects.create(name="vm", isa=isa, machine=cpu, document={})
     monkeypatch.setattr(starting, "predictor_listings", lambda: usable)
-    monkeypatch.setattr(starting, "processor_of_machine", lambda machine: "Zen 4")
+    monkeypatch.setattr(starting, "core_name", lambda machine: "Zen 4")
     assert [row.name for row in starting.pair_for_machine(cpu, usable)] == pair
     answer = visitor.get(reverse("campaign-new"), {"machine": cpu.pk})
     html = answer.content.decode()

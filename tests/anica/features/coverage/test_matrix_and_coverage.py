@@ -161,6 +161,20 @@ def test_coverage_of_a_set_is_of_the_blocks_on_which_its_columns_disagree(tools,
     assert other.result["url"] == f"/block-sets/{block_set.pk}/?tab=coverage&run={other.pk}"
 
 
+def test_the_form_for_another_run_has_the_values_of_the_run_that_is_shown(
+    tools, block_set, client, administrator
+) -> None:
+    row = campaign_of(tools, "one", ANY_SCAN)
+    do("matrix", {"predictors": [tool.pk for tool in tools.values()], "block_set": block_set.pk})
+    client.force_login(administrator)
+    address = f"/block-sets/{block_set.pk}/?tab=coverage"
+    form = client.get(address).context["form"]
+    assert (form["first"].value(), form["second"].value()) == ("old", "slow")
+    do("coverage", {"campaigns": [row.pk], "block_set": block_set.pk, "columns": ["plain", "old"]})
+    form = client.get(address).context["form"]
+    assert (form["first"].value(), form["second"].value()) == ("plain", "old")
+
+
 def test_what_is_not_covered_comes_with_the_largest_differences_first(tools) -> None:
     text = f"bb,a,b\n{ADD},1.0,2.0\n{IMUL},1.0,9.0\n{SCAN},1.0,4.0\n{ADD},1.0,-1\n"
     made = store(io.BytesIO(text.encode()), "b.csv", "differing", BlockSetOptions())[0]

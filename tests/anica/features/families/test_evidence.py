@@ -132,7 +132,7 @@ def test_names_of_imported_tools_say_which_processor_they_are_of(
         name="machine lab", kind="machine", key="m" * 64, options={"machine": "lab"}
     )
     AnswerCache.objects.create(predictor=lab, block=block_key(SHIFT), cycles=8.0)
-    monkeypatch.setattr(evidence, "processor_of_machine", lambda machine: core)
+    monkeypatch.setattr(evidence, "core_name", lambda machine: core)
     monkeypatch.setattr(evidence, "different_processors", lambda rows: {})
     assert only(campaign).stranger == stranger
 

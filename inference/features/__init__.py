@@ -147,7 +147,7 @@ def _routers(features: Mapping[ModuleType, str]) -> Iterator[tuple[Router, str]]
 
 
 def _kinds(feature: ModuleType) -> Sequence[kinds.RunKind]:
-    """`KINDS` of the feature."""
+    """The kinds of runs that the feature begins; none where it has no `KINDS`."""
     return getattr(feature, "KINDS", ())
 
 

@@ -117,8 +117,8 @@ def addresses_in_iterations(
     if previous == current:
         return addresses
     return [
-        _without_steps(found) if _changes_step(*three) else found
-        for found, *three in zip(addresses, before, previous, current, strict=True)
+        _without_steps(reached) if _changes_step(*three) else reached
+        for reached, *three in zip(addresses, before, previous, current, strict=True)
     ]
 
 

@@ -19,7 +19,7 @@ from inference.core.simulation.program import (
 from inference.core.tables import Int64s
 
 if TYPE_CHECKING:
-    from inference.core.simulation.kernel import KernelPolicy, KernelProgram
+    from inference.core.simulation.issuing import KernelPolicy, KernelProgram
 
 WARM_UP_UOPS = 600
 """µops before the iterations that count: more than queues and window hold by default."""
@@ -87,11 +87,11 @@ def execute(
     program: SimulatedProgram, policy: SchedulerPolicy, iterations: int, seed: int = 0
 ) -> tuple[Int64s, Int64s, Int64s]:
     """Execute a loop body `iterations` times: `dispatched`, `port` and `issued`, as in `Simulation`."""
-    from inference.core.simulation import kernel  # loads numba
+    from inference.core.simulation import issuing, kernel  # loads numba
 
     n = len(program.uops)
     longest_wait = max((wait.cycles for uop in program.uops for wait in uop.waits), default=0)
-    timeline = kernel.KernelTimeline(*(np.full(n * iterations, kernel.NEVER) for _ in range(3)))
+    timeline = issuing.KernelTimeline(*(np.full(n * iterations, issuing.NEVER) for _ in range(3)))
     kernel.run(
         _kernel_program(program.uops),
         _kernel_policy(program, policy),
@@ -106,7 +106,7 @@ def execute(
 
 
 def _kernel_program(uops: tuple[SimulatedUop, ...]) -> KernelProgram:
-    from inference.core.simulation.kernel import KernelProgram  # loads numba
+    from inference.core.simulation.issuing import KernelProgram  # loads numba
 
     waits = [wait for uop in uops for wait in uop.waits]
     return KernelProgram(
@@ -122,7 +122,7 @@ def _kernel_program(uops: tuple[SimulatedUop, ...]) -> KernelProgram:
 
 
 def _kernel_policy(program: SimulatedProgram, policy: SchedulerPolicy) -> KernelPolicy:
-    from inference.core.simulation.kernel import KernelPolicy  # loads numba
+    from inference.core.simulation.issuing import KernelPolicy  # loads numba
 
     return KernelPolicy(
         program.ports,

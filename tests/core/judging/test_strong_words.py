@@ -39,7 +39,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     # Names within the program: keys of JSON, columns, templates, addresses.
     "inference/features/library/instruction/query.py": ("certainty",),
     "inference/features/library/mappings/schemes_tab.py": ("checked",),
-    "inference/features/learning/explained/__init__.py": ("proof",),
+    "inference/features/learning/explained/pages.py": ("proof",),
     "inference/features/learning/explained/proof_pages.py": ("proof",),
     # The words as they are explained, and the list of values in a reference.
     "docs/exploring.md": ("proven", "Proven", "unique"),

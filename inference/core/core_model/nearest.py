@@ -40,7 +40,7 @@ _BY_ELEMENT = re.compile(
 )
 """Vector operations that take as long for other types of elements."""
 _VECTOR_MOVE = re.compile(r"mov[au]p[sd]|movdq[au](?:8|16|32|64)?|lddqu")
-_ADDRESS = re.compile(r"MEM\[\d+,([^]]*)\]")  # where schemes tell forms of addresses apart
+_ADDRESS = re.compile(r"MEM\[\d++,([^][]*+)\]")  # where schemes tell forms of addresses apart
 _STEPS = ("inc", "dec")
 _LOADS = ("mov GPR[64]:W, MEM[64]:R", "mov GPR[32]:W, MEM[32]:R")
 _VECTOR_LOADS = {

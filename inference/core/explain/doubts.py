@@ -18,18 +18,27 @@ from inference.core.explain.flooding import CLOCK, Blocker
 from inference.core.explain.problem import Witness, WitnessOutcome
 from inference.core.explain.units import is_apart_possible
 from inference.core.mapping import PortMapping, Uops
-from inference.core.throughput import inverse_throughput
-from inference.isa.domains import domains_in
+from inference.core.throughput import inverse_throughput, port_bound
+from inference.isa.domains import ExecutionDomain, domains_in
 
 
 @dataclass(frozen=True)
 class UnsettledPorts:
-    """Doubts about schemes that were tested beside these blocking instructions."""
+    """Doubts about schemes that were tested beside these blocking instructions.
+
+    Attributes:
+        context: Of the search.
+        blockers: The blocking instructions.
+        n_ports: Ports of all of them.
+        r_max: Instructions per cycle, None without a limit.
+        core_wastes: Whether the core takes more time than ports and slots explain.
+    """
 
     context: ExplainContext
     blockers: Sequence[Blocker]
     n_ports: int
     r_max: float | None
+    core_wastes: bool
 
     def of(self, scheme: str, usage: Uops, witnesses: Sequence[Witness]) -> Iterator[str]:
         """The doubts about one scheme, as sentences."""
@@ -45,12 +54,39 @@ class UnsettledPorts:
         for first, second in itertools.combinations(sorted(masks), 2):
             if first & second and (first, second) in self._unproven_overlaps:
                 yield f"no time shows that {self._name(first)} and {self._name(second)} have ports in common"
+        for mask in self._hidden_alone(usage) if self.core_wastes else ():
+            yield (
+                f"no time of the scheme alone shows its µop on the ports of {self._name(mask)}, "
+                "whose floods it may delay by a conflict for something else, such as a result bus"
+            )
         for witness in witnesses:
             if witness.seen in (WitnessOutcome.USES, WitnessOutcome.EVADES) and self._is_wasteful(witness):
                 yield (
                     f"delays {witness.blocker} by {witness.surplus:.2f} µops, of which "
                     f"{witness.below + witness.uops} are explained"
                 )
+
+    def _hidden_alone(self, usage: Uops) -> Iterator[int]:
+        """Port sets of which the scheme needs no µop to take its time alone, beside another of their domain.
+
+        Several instructions flood the ports of a second µop, but all of them may meet the first one's result.
+        """
+        domains, counts = self._domain_by_mask, dict(usage)
+        time = port_bound(counts)
+        for mask, count in usage:
+            domain, fewer = domains.get(mask), counts | {mask: count - 1}
+            beside = sum(fewer[other] for other in counts if domains.get(other) == domain)
+            if domain not in (ExecutionDomain.INTEGER, ExecutionDomain.VECTOR) or not beside:
+                continue
+            if port_bound(fewer) > time - self.context.settings.epsilon:
+                yield mask
+
+    @cached_property
+    def _domain_by_mask(self) -> dict[int, str]:
+        domains = self.context.problem.domains
+        return {
+            blocker.mask: domains[blocker.scheme] for blocker in self._proper if blocker.scheme in domains
+        }
 
     def _classes_without_blocker(self, scheme: str) -> list[str]:
         """Classes without ports, and so without a blocking instruction, in the domains of a scheme."""

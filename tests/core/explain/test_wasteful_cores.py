@@ -343,3 +343,23 @@ def test_what_waste_disturbs_is_doubted_and_nothing_else() -> None:
     wasteful = doubted(explained(WastefulProcessor(CORE, counters=NOTHING), r_max=14.0))
     assert wasteful >= {"imul", "mulx", "crc32"}  # beside floods of integer ports
     assert not wasteful & {"vmulps", "vmulpd"}
+
+
+class BusyResultsProcessor(WastefulProcessor):
+    """A multiplication of another kind costs a whole slot beside each flood of all integer ports."""
+
+    def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
+        for measured in super().measure(experiments):
+            assert measured.cycles is not None
+            schemes = {*measured.experiment.schemes}
+            is_met = "mulx" in schemes and schemes & {"cmp", "test", "andn", "add", "sub", "and"}
+            yield replace(measured, cycles=measured.cycles + (1 / 6 if is_met else 0.0))
+
+
+def test_a_second_uop_that_only_floods_show_is_doubted_on_a_core_that_wastes() -> None:
+    found = explained(BusyResultsProcessor(CORE, counters=NOTHING), r_max=14.0)
+    (mulx,) = (each for each in found.characterisations if each.scheme == "mulx")
+    assert (6, 1) in widths(found, "mulx")
+    assert any("no time of the scheme alone shows its µop" in doubt for doubt in mulx.doubts)
+    two_uops = replace(CORE, usage={**CORE.usage, "mulx": (*CORE.usage["mulx"], *CORE.usage["cmp"])})
+    assert not doubted(explained(SimulatedProcessor(two_uops, counters=NOTHING), r_max=14.0))

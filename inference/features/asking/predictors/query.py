@@ -126,7 +126,7 @@ def _machines_of(rows: Iterable[Predictor]) -> dict[tuple[str, str], Machine]:
     return machines
 
 
-_RELEASE = re.compile(r"(?s)^\D*(\d+(?:\.\d+)+).*$")  # in "Debian LLVM version 14.0.6 · Optimized build."
+_RELEASE = re.compile(r"(?<!\d)\d++(?:\.\d++)++")  # in "Debian LLVM version 14.0.6 · Optimized build."
 QUESTION = "ask"
 """The kind of runs that ask predictors about basic blocks."""
 
@@ -286,7 +286,9 @@ def _listing(
 
 
 def _row_listing(row: Predictor) -> PredictorListing:
-    kind, version = kind_of(row.kind), _RELEASE.sub(r"\1", str(row.identity.get("version", "")))
+    kind, version = kind_of(row.kind), str(row.identity.get("version", ""))
+    if release := _RELEASE.search(version):
+        version = release[0]
     try:
         open_predictor(row, isa=kind.isas_of(row.options)[0]).close()
     except PredictorError as error:

@@ -131,7 +131,7 @@ def test_a_matrix_leads_to_its_blocks_and_to_a_campaign(page: Page, campaigns: l
     page.get_by_role("button", name="Compare").click()
     page.get_by_role("link", name="Matrix").click(timeout=RUN_MILLISECONDS)
     row = page.locator("tbody tr").filter(has=page.get_by_role("rowheader", name="always 1", exact=True))
-    cell = row.locator("td[data-label='Always 4']")
+    cell = row.locator("td[data-label='always 4']")
     expect(cell).to_contain_text("100.0")
     cell.get_by_role("link").click()
     expect(page.locator("tbody tr")).to_have_count(3)

@@ -13,7 +13,7 @@ from inference.isa.targets import targets
 
 DIGESTS = {
     "iced-x86 1.21.0, rules 0d66426223f5": "d5f546869451802c16ad8b3d41e849a6995e13303df92887e648a196254eb011",
-    "document ee8fa64d6147": "31e27b4c99c7480ad6b59c46af206133e9913d1afa5515bbb8fe796c7788a4f3",
+    "document 428215262f83": "fe497741d6f99bdcf0126997128b55bf5e3cc0babdeb6720f28d54ac8332cd9d",
     "document e8fe8b5a2e6d": "ab319923e5063c6cbd73f6a6e24e7a29e10cdf1911c71d5a74a88dc9470fb369",
 }
 

@@ -23,7 +23,6 @@ from inference.core.explain.remaining import Conclusion, majority_verdict
 from inference.core.explain.run_verdict import RunVerdict, alone_cycles, is_at_limit
 from inference.core.explain.settings import THROUGHPUT
 from inference.core.explain.surplus import copies_needed, is_too_short, usage_from
-from inference.core.explain.waste_judge import WasteJudge
 from inference.core.mapping import PortMapping, Uops, described, uops_of
 
 
@@ -33,11 +32,7 @@ def build_result(
     """The result; `r_max` in instructions per cycle (None for no limit), `seconds` of the search."""
     table = conclusion.blocking.table()
     other_masks = _other_masks(conclusion, table)
-    blockers, n_ports = conclusion.blocking.blockers, len(conclusion.blocking.ports)
-    core_wastes = (
-        context.counts_from == THROUGHPUT and WasteJudge(context, blockers, n_ports, r_max).core_wastes
-    )
-    doubts = UnsettledPorts(context, blockers, n_ports, r_max, core_wastes)
+    doubts = UnsettledPorts(context, conclusion.blocking.blockers, len(conclusion.blocking.ports), r_max)
     records = []
     for scheme in sorted(context.problem.schemes):
         if scheme in context.excluded:

@@ -31,14 +31,12 @@ class UnsettledPorts:
         blockers: The blocking instructions.
         n_ports: Ports of all of them.
         r_max: Instructions per cycle, None without a limit.
-        core_wastes: Whether the core takes more time than ports and slots explain.
     """
 
     context: ExplainContext
     blockers: Sequence[Blocker]
     n_ports: int
     r_max: float | None
-    core_wastes: bool
 
     def of(self, scheme: str, usage: Uops, witnesses: Sequence[Witness]) -> Iterator[str]:
         """The doubts about one scheme, as sentences."""
@@ -54,7 +52,7 @@ class UnsettledPorts:
         for first, second in itertools.combinations(sorted(masks), 2):
             if first & second and (first, second) in self._unproven_overlaps:
                 yield f"no time shows that {self._name(first)} and {self._name(second)} have ports in common"
-        for mask in self._hidden_alone(usage) if self.core_wastes else ():
+        for mask in self._hidden_alone(usage):
             yield (
                 f"no time of the scheme alone shows its µop on the ports of {self._name(mask)}, "
                 "whose floods it may delay by a conflict for something else, such as a result bus"

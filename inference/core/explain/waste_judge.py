@@ -105,7 +105,7 @@ class WasteJudge:
         These are µops that the scheme's time alone does not show, on a core that wastes time: a conflict with
         one flood's result bus or registers does not repeat with another flood. Empty on a core without waste.
         """
-        if not self.core_wastes:
+        if not self._core_wastes:
             return {}
         return {
             (scheme, self._proper[witness.blocker]): second
@@ -116,7 +116,7 @@ class WasteJudge:
         }
 
     @cached_property
-    def core_wastes(self) -> bool:
+    def _core_wastes(self) -> bool:
         """Whether any candidate wastes time, alone or beside another."""
         context = self.context
         is_delayed = self.most_wasted > context.settings.whole_epsilon

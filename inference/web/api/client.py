@@ -124,7 +124,7 @@ def _method(method: str, path: str, operation: Json) -> str:
         ]
         args += ["*", *must, *may]
     answer, reader = _answer_of(operation)
-    address = re.sub(r"{(\w+)}", r"{_quoted(\1)}", path)
+    address = re.sub(r"{(\w+)}", r"{_quote(\1)}", path)
     call = [f'"{method.upper()}"', f'f"{address}"' if path_params else f'"{address}"']
     if query:
         call.append("{" + ", ".join(f'"{param["name"]}": {param["name"]}' for param in query) + "}")

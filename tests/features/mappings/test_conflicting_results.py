@@ -170,7 +170,7 @@ def doors(first: PortMapping, second: PortMapping, imul: int, api: str) -> dict[
         "mapping's verdicts": (f"{explained}?tab=explained", SAYS_TOO),
         "witnesses": (reverse("scheme-proof", args=[second.pk, imul]), SAYS_TOO),
         "witnesses of another": (reverse("scheme-proof", args=[first.pk, imul]), SAYS),
-        "instruction card": (reverse("instruction", args=[first.isa.name, "imul"]), "; not settled"),
+        "instruction card": (reverse("instruction", args=[first.isa.name, "imul"]), "Not settled: "),
         "experiment": (
             f"{reverse('experiments')}?{urlencode(asked)}",
             SAYS,

@@ -170,8 +170,8 @@ def _right(mapping: PortMapping, truth: PortMapping, seed: int) -> frozenset[str
         worst = max(counts, key=lambda pair: counts[pair] / sizes[pair])
         left_out.append(worst)
     for pair in sorted(left_out, key=lambda pair: -sizes[pair]):
-        others = [other for other in left_out if other != pair]
-        left_out = left_out if any(group.isdisjoint(others) for group in groups) else others
+        other_pairs = [other for other in left_out if other != pair]
+        left_out = left_out if any(group.isdisjoint(other_pairs) for group in groups) else other_pairs
     return frozenset(scheme for scheme, pair in pairs.items() if pair not in left_out)
 
 

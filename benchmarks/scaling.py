@@ -61,13 +61,13 @@ def run(quick: bool) -> Iterator[Result]:
 
     unshared: tuple[float, str] | None = None
     for workers in WORKERS:
-        times_taken, ends = [], set()
+        durations, ends = [], set()
         with _cluster(workers) as address:
             for _ in range(1 if quick else 3):
                 began = time.perf_counter()
                 ends.add(once(address))
-                times_taken.append(time.perf_counter() - began)
-        seconds, digest = statistics.median(times_taken), ", ".join(sorted(ends))
+                durations.append(time.perf_counter() - began)
+        seconds, digest = statistics.median(durations), ", ".join(sorted(ends))
         unshared = unshared or (seconds, digest)
         more = {
             "speed_up": round(unshared[0] / seconds, 2),

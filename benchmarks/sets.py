@@ -59,18 +59,18 @@ def _blocks(rows: int) -> Iterator[Result]:
     cost = cost_of(lambda: done("import-anica", {"upload": upload.pk}))
     yield _timed("blocks-import", cost, {**more, "limit": BLOCKS_LIMIT})
     yield Result("blocks-memory", round(peak_mebibytes() - before, 1), "MB", more=more)
-    made = BasicBlockSet.objects.get()
-    config = {"block_set": made.pk, "reference": made.columns.get(position=0).pk}
+    block_set = BasicBlockSet.objects.get()
+    config = {"block_set": block_set.pk, "reference": block_set.columns.get(position=0).pk}
     yield _timed("blocks-accuracy", cost_of(lambda: done("accuracy", config)), more)
     client = administrators_client()
     for case, query in (
         ("blocks", ""),
-        ("by-column", f"?sort=-column-{made.columns.get(position=1).pk}"),
+        ("by-column", f"?sort=-column-{block_set.columns.get(position=1).pk}"),
         ("search", "?q=imul -add"),
         ("columns", "?tab=columns"),
         ("accuracy", "?tab=accuracy"),
     ):
-        yield page_result(client, case, f"/block-sets/{made.pk}/{query}", _REQUESTS, {"blocks": rows})
+        yield page_result(client, case, f"/block-sets/{block_set.pk}/{query}", _REQUESTS, {"blocks": rows})
 
 
 def generated_csv(rows: int) -> bytes:
@@ -78,8 +78,8 @@ def generated_csv(rows: int) -> bytes:
     dice = random.Random(1)
     domain = BlockDomain.of()
     free = [domain.unconstrained(length) for length in range(1, _MAX_LENGTH + 1)]
-    drawn = (domain.sample(dice.choice(free), dice) for _ in range(_POOL))
-    pool = [block.code.hex() for block in drawn if block is not None]
+    samples = (domain.sample(dice.choice(free), dice) for _ in range(_POOL))
+    pool = [block.code.hex() for block in samples if block is not None]
     out = io.StringIO()
     out.write("bb,measured,first tool,second tool\n")
     for _ in range(rows):

@@ -64,18 +64,7 @@ def handler(state: int) -> bytes:
 
 
 def function(frame: Frame, body: bytes, at: int, layout: Layout, *, refills: bool) -> bytes:
-    """The whole function for an address.
-
-    Args:
-        frame: Start values of registers and memory.
-        body: Machine code between prologue and epilogue.
-        at: Address of the function.
-        layout: Addresses of the state's parts.
-        refills: Memory begins anew together with the registers.
-
-    Raises:
-        FrameError: The frame cannot be set up here.
-    """
+    """The whole function for an address; see `BlockCode.function`."""
     if len(body) % 4:
         raise FrameError(f"code of AArch64 has 4 bytes per instruction, and this block {len(body)}")
     unknown = sorted(frame.registers.keys() - set(REGISTERS))

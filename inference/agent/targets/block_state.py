@@ -58,8 +58,17 @@ class BlockCode(Protocol):
         ...
 
     def function(self, frame: Frame, body: bytes, at: int, layout: Layout, *, refills: bool) -> bytes:
-        """A function `void f(uint64 iterations, void *unused)` for the address `at`; with `refills` memory
-        begins anew together with the registers. Raises `FrameError`.
+        """The code of a function `void f(uint64 iterations, void *unused)`.
+
+        Args:
+            frame: Start values of registers and memory.
+            body: Machine code between prologue and epilogue.
+            at: Address of the function.
+            layout: Addresses of the state's parts.
+            refills: Memory begins anew together with the registers.
+
+        Raises:
+            FrameError: The frame cannot be set up here.
         """
         ...
 

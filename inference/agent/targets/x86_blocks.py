@@ -51,18 +51,7 @@ _CLEAR_ALL = bytes.fromhex("c5fc77")  # vzeroall
 
 
 def function(frame: Frame, body: bytes, at: int, layout: Layout, *, refills: bool) -> bytes:
-    """The whole function for an address.
-
-    Args:
-        frame: Start values of registers and memory.
-        body: Machine code between prologue and epilogue.
-        at: Address of the function.
-        layout: Addresses of the state's parts.
-        refills: Memory begins anew together with the registers.
-
-    Raises:
-        FrameError: The frame cannot be set up here.
-    """
+    """The whole function for an address; see `BlockCode.function`."""
     if frame.fpu not in _FPU_FILL:
         raise FrameError(f"fpu must be one of {', '.join(filter(None, _FPU_FILL))}, not {frame.fpu!r}")
     unknown = sorted(frame.registers.keys() - set(REGISTERS))
